@@ -315,13 +315,12 @@ def reading(broker: Broker, twin: Twin) -> Outcome:
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, Broker]]:
     """Kafkalite, and Apache Kafka."""
-    ours = Kafkalite(tmp_path_factory.mktemp("ours"), {"kafkalite.control.port": "0"})
-    try:
+    with ExitStack() as stack:
+        ours = Kafkalite(tmp_path_factory.mktemp("ours"), {"kafkalite.control.port": "0"})
+        stack.callback(ours.stop)
         theirs = ApacheKafka(tmp_path_factory.mktemp("theirs"))
+        stack.callback(theirs.stop)
         yield ours, theirs
-        theirs.stop()
-    finally:
-        ours.stop()
 
 
 def both(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 
@@ -15,12 +16,9 @@ def secured(
 ) -> Iterator[tuple[SecuredKafka, SecuredKafkalite]]:
     """Apache Kafka and kafkalite."""
     directory = tmp_path_factory.mktemp("secured")
-    ours = SecuredKafkalite(directory / "kafkalite", SECURITY)
-    try:
+    with ExitStack() as stack:
+        ours = SecuredKafkalite(directory / "kafkalite", SECURITY)
+        stack.callback(ours.stop)
         theirs = SecuredKafka(directory / "kafka", SECURITY)
-    except BaseException:
-        ours.stop()
-        raise
-    yield theirs, ours
-    theirs.stop()
-    ours.stop()
+        stack.callback(theirs.stop)
+        yield theirs, ours

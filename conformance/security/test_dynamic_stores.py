@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -87,15 +88,12 @@ def brokers(
     tmp_path_factory: pytest.TempPathFactory, store: Path
 ) -> Iterator[tuple[Broker, Broker]]:
     directory = tmp_path_factory.mktemp("dynamic")
-    ours = KafkaliteWithStore(directory / "kafkalite", store / "first.pem")
-    try:
+    with ExitStack() as stack:
+        ours = KafkaliteWithStore(directory / "kafkalite", store / "first.pem")
+        stack.callback(ours.stop)
         theirs = KafkaWithStore(directory / "kafka", store / "first.pem")
-    except BaseException:
-        ours.stop()
-        raise
-    yield theirs, ours
-    theirs.stop()
-    ours.stop()
+        stack.callback(theirs.stop)
+        yield theirs, ours
 
 
 def altered(broker: Broker, configs: Mapping[str, str]) -> tuple[int, str | None]:

@@ -1,13 +1,10 @@
 """The work in the background of a broker that runs: compaction, flushes, what is seen after
 them."""
 
-from collections.abc import Callable
-
-import trio
-
 from kafkalite.replica.partition import Partition
 from kafkalite.testing import broker
 from kafkalite.wire.record_batch import Record, build_batch
+from tests.kafkalite.until import until
 
 NOW_MS = 1_700_000_000_000
 
@@ -21,12 +18,6 @@ def partition_of(running: broker, topic: str) -> Partition:
 def append(partition: Partition, key: bytes, value: bytes) -> None:
     record = Record(timestamp=NOW_MS, key=key, value=value)
     partition.append(build_batch([record]))
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(20):
-        while not condition():  # noqa: ASYNC110 - nothing tells when the background is done
-            await trio.sleep(0.01)
 
 
 async def test_compacted_topics_are_compacted() -> None:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import errno
 import logging
 import os
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from kafkalite.wire.record_batch import Record, build_batch
 from tests.kafkalite.conftest import Client
 from tests.kafkalite.few_partitions import FEW_PARTITIONS
 from tests.kafkalite.transactional import Transactional
+from tests.kafkalite.until import until
 
 OPERATIONS = ("pread", "pwritev", "sync", "sync_directory", "rename", "unlink", "truncate", "open")
 RESTLESS: dict[str, Any] = {
@@ -112,12 +112,6 @@ async def join(client: Client) -> None:
         3,
     )
     assert synced.error_code == ErrorCode.NONE
-
-
-async def until(condition: Callable[[], bool], seconds: float = 15) -> None:
-    with trio.fail_after(seconds):
-        while not condition():  # noqa: ASYNC110 - nothing tells when the background is done
-            await trio.sleep(0.02)
 
 
 async def connected(broker: test_broker) -> Client:

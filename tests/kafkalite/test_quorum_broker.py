@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from random import Random
@@ -38,6 +38,7 @@ from kafkalite.wire.messages.produce import (
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
 from tests.kafkalite.replication import model_controller
 from tests.kafkalite.replication.model_controller import TOPIC, TOPIC_ID, Controller
+from tests.kafkalite.until import until
 
 CLUSTER_ID = "kModelClusterAAAAAAAAA"
 SECONDS = 20
@@ -145,12 +146,6 @@ async def values(broker: QuorumBroker, index: int) -> list[bytes | None]:
         for batch in iterate_batches(bytes(data.records))
         for record in iterate_records(batch)
     ]
-
-
-async def until(done: Callable[[], bool]) -> None:
-    with trio.fail_after(SECONDS):
-        while not done():  # noqa: ASYNC110 - conditions of brokers have no event
-            await trio.sleep(0.02)
 
 
 async def in_sync(controller: Controller, running: dict[int, QuorumBroker], count: int) -> None:

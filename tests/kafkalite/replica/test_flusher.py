@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from tests.kafkalite.held_disk import HeldDisk
 from tests.kafkalite.one_partition import produce, produced
+from tests.kafkalite.until import until
 
 PATIENCE_SECONDS = 20.0
 # Long enough for an answer that does not wait.
@@ -37,12 +37,6 @@ def flushed_topic(broker: test_broker, count: int = 1) -> Partition:
     topic = broker._running.services.topics.get("t")
     assert topic is not None
     return topic.partitions[0]
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(PATIENCE_SECONDS):
-        while not condition():  # noqa: ASYNC110 - a thread is waited for
-            await trio.sleep(0.01)
 
 
 async def has_answer(client: Any, seconds: float) -> bool:

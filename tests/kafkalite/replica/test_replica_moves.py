@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +23,9 @@ from tests.kafkalite.data_directories import (
     values,
 )
 from tests.kafkalite.held_disk import HeldDisk
+from tests.kafkalite.until import until
 
 THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(60):
-        while not condition():  # noqa: ASYNC110 - nothing tells when the background is done
-            await trio.sleep(0.01)
 
 
 async def described(client: Any) -> dict[tuple[str, bool], tuple[int, int]]:

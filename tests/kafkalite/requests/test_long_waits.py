@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -17,6 +16,7 @@ from kafkalite.requests.slices import AT_ONCE
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.fetching import ALIVE, answers, batch, fetch, produce, values
+from tests.kafkalite.until import until
 
 VERSION = 12
 COUNT = AT_ONCE + 1
@@ -26,12 +26,6 @@ COUNT = AT_ONCE + 1
 def topic(broker: test_broker) -> str:
     broker.create_topic("words", partitions=COUNT)
     return "words"
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(60):
-        while not condition():  # noqa: ASYNC110 - nothing tells when it is so
-            await trio.sleep(0.01)
 
 
 def wanting(**settings: int) -> Any:

@@ -5,7 +5,6 @@ A hosted loop keeps it itself, any other leaves it to a task; what the client se
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from tests.kafkalite.one_connection import (
     receive,
     receive_all,
 )
+from tests.kafkalite.until import until
 
 # Long enough for whatever is runnable on a busy machine; nothing waits for it to be over.
 A_WHILE = 0.05
@@ -61,13 +61,6 @@ class Shelf:
     async def parked(self) -> None:
         """Return once a request waits."""
         await until(lambda: len(self.watchers) == 1)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Return once it is so: no event tells, as the loop may be what makes it so."""
-    with trio.fail_after(LONG):
-        while not condition():  # noqa: ASYNC110 - there is no event for it
-            await trio.sleep(0.001)
 
 
 async def received(stream: trio.SocketStream, *bodies: bytes) -> None:

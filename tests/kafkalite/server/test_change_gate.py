@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +31,7 @@ from kafkalite.wire.messages.unregister_broker import UnregisterBrokerRequest
 from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.kafkalite.held_disk import HeldDisk
 from tests.kafkalite.reassignments import make
+from tests.kafkalite.until import until
 
 PATIENCE_SECONDS = 20.0
 # Long enough for an answer that does not wait.
@@ -53,12 +53,6 @@ def appended(value: str) -> IncrementalAlterConfigsRequest:
 def policy(broker: test_broker) -> str | None:
     image = broker._running.services.cluster.image
     return image.topic_configs("t").get("cleanup.policy")
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    with trio.fail_after(PATIENCE_SECONDS):
-        while not condition():  # noqa: ASYNC110 - a thread is waited for
-            await trio.sleep(0.01)
 
 
 async def test_each_decision_is_taken_after_the_change_before(

@@ -1,7 +1,6 @@
 """Keys of a JWKS: from a file, read again when it changes, and from a URL in the background."""
 
 import json
-from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -13,6 +12,7 @@ import trio
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from kafkalite.security.sasl.jwks import FileKeys, KeysUnavailable, RefreshTimes, UrlKeys, file_of
+from tests.kafkalite.until import until
 
 
 def jwks(*ids: str) -> str:
@@ -71,13 +71,6 @@ def test_other_urls_are_refused(url: str) -> None:
 def test_files_of_other_hosts_are_refused(url: str) -> None:
     with pytest.raises(ValueError, match="is no URL of a file"):
         file_of(url)
-
-
-async def until(done: Callable[[], bool]) -> None:
-    for _ in range(1000):
-        if done():
-            return
-        await trio.sleep(0.02)
 
 
 @pytest.mark.slow
