@@ -20,25 +20,13 @@ from kafkalite.wire.schema import message_of
 from tests.kafkalite.security.secured import WITH_ACLS, Users
 
 WITH_TOKENS = {**WITH_ACLS, "delegation.token.secret.key": "key"}
-# Some versions of these are asked by tests of their own: they need another body, a secret, or a
-# receiver of telemetry.
+# Some versions of these are asked by tests of their own: they need another body, or a login.
 ASKED_ELSEWHERE = {
-    ApiKey.ADD_PARTITIONS_TO_TXN,
-    ApiKey.API_VERSIONS,
-    ApiKey.DELETE_SHARE_GROUP_STATE,
     ApiKey.DESCRIBE_GROUPS,
-    ApiKey.EXPIRE_DELEGATION_TOKEN,
-    ApiKey.GET_TELEMETRY_SUBSCRIPTIONS,
-    ApiKey.INITIALIZE_SHARE_GROUP_STATE,
     ApiKey.LEAVE_GROUP,
-    ApiKey.PUSH_TELEMETRY,
-    ApiKey.READ_SHARE_GROUP_STATE,
-    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
-    ApiKey.RENEW_DELEGATION_TOKEN,
     ApiKey.SASL_AUTHENTICATE,
     ApiKey.SASL_HANDSHAKE,
     ApiKey.UPDATE_FEATURES,
-    ApiKey.WRITE_SHARE_GROUP_STATE,
 }
 SHARE_KEY = f"group:{'A' * 22}:0"
 TOPICS = ("open-topic", "shut-topic")
