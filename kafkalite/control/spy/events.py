@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from time import time_ns
-from typing import Final
+from typing import Final, NamedTuple
 
 MOST_EVENTS: Final = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One change. `at_ns` is the machine's time, `cluster_ms` the cluster's."""
 
     seq: int
@@ -38,6 +36,13 @@ class Events:
         """Something has changed."""
         self.last_seq += 1
         self._events.append(Event(self.last_seq, time_ns(), self._now_ms(), kind, about, why))
+
+    def put_each(self, kind: str, abouts: Iterable[dict[str, str | int]]) -> None:
+        """Several things have changed at the same time."""
+        at_ns, cluster_ms = time_ns(), self._now_ms()
+        for about in abouts:
+            self.last_seq += 1
+            self._events.append(Event(self.last_seq, at_ns, cluster_ms, kind, about, ""))
 
     def after(self, seq: int) -> list[Event]:
         """The events after this one, the oldest first."""

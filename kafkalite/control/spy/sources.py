@@ -112,9 +112,11 @@ class _Metadata:
     """Topics, their leaders and configs, and nodes, as the records of the metadata tell."""
 
     def __init__(self, events: Events) -> None:
-        self._put = events.put
+        self._events, self._put = events, events.put
         self._names: dict[UUID, str] = {}
+        # Of the topics that the change at hand creates.
         self._created: set[UUID] = set()
+        self._created_names: set[str] = set()
 
     def knows(self, topics: dict[str, UUID]) -> None:
         """Topics that were there before."""
@@ -122,16 +124,16 @@ class _Metadata:
 
     def changed(self, records: Sequence[object]) -> None:
         """The metadata have these records now."""
-        self._created = set()
-        for record in records:
+        self._created, self._created_names = set(), set()
+        configs = [record for record in records if isinstance(record, ConfigRecord)]
+        for record in records if len(configs) < len(records) else ():
             match record:
                 case ConfigRecord():
-                    if not self._is_of_new_topic(record):
-                        resource = record.resource_name or "all"
-                        self._put("config.changed", resource=resource, name=record.name)
+                    pass
                 case TopicRecord():
                     self._names[record.topic_id] = record.name
                     self._created.add(record.topic_id)
+                    self._created_names.add(record.name)
                     self._put("topic.created", topic=record.name)
                 case RemoveTopicRecord():
                     self._put("topic.deleted", topic=self._names.pop(record.topic_id, ""))
@@ -139,11 +141,15 @@ class _Metadata:
                     self._partition(record)
                 case _:
                     self._node(record)
-
-    def _is_of_new_topic(self, record: ConfigRecord) -> bool:
-        if not self._created or record.resource_type != TOPIC_RESOURCE:
-            return False
-        return record.resource_name in {self._names[topic_id] for topic_id in self._created}
+        self._events.put_each(
+            "config.changed",
+            (
+                {"resource": record.resource_name or "all", "name": record.name}
+                for record in configs
+                if record.resource_type != TOPIC_RESOURCE
+                or record.resource_name not in self._created_names
+            ),
+        )
 
     def _partition(self, record: PartitionRecord | PartitionChangeRecord) -> None:
         topic, index = self._names.get(record.topic_id, ""), record.partition_id
