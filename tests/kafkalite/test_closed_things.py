@@ -35,8 +35,9 @@ from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
 from tests.kafkalite.data_directories import directory_of, other
 from tests.kafkalite.fetching import fetch
 from tests.kafkalite.few_partitions import FEW_PARTITIONS
-from tests.kafkalite.test_failing_disk import connected, core, join, partition_of, until, write
+from tests.kafkalite.test_failing_disk import connected, core, join, partition_of, write
 from tests.kafkalite.transactional import Transactional
+from tests.kafkalite.until import until
 
 ROUNDS = 3
 KINDS: tuple[type[Any], ...] = (
@@ -95,7 +96,7 @@ async def group(broker: test_broker) -> None:
         found = core(broker).services.group_coordinator.interventions.group("group")
         return found is not None and bool(found.members)
 
-    await until(lambda: not has_member(), 60)
+    await until(lambda: not has_member())
     answer = await client.ask(DeleteGroupsRequest(groups_names=["group"]))
     assert answer.results[0].error_code == ErrorCode.NONE
     await client.stream.aclose()
@@ -106,7 +107,7 @@ async def move(broker: test_broker) -> None:
     for _ in range(2):
         target = other(broker, directory_of(broker, "words"))
         core(broker).services.replica_moves.request(1, "words", 0, str(target))
-        await until(lambda target=target: directory_of(broker, "words") == target, 60)
+        await until(lambda target=target: directory_of(broker, "words") == target)
 
 
 @pytest.fixture(autouse=True)
@@ -138,7 +139,7 @@ async def test_nothing_is_left(tmp_path: Path, comes_and_goes: Any) -> None:
         before = counted()
         for _ in range(ROUNDS):
             await comes_and_goes(broker)
-        await until(lambda: counted() <= before, 60)
+        await until(lambda: counted() <= before)
 
 
 @pytest.mark.holds_the_loop
@@ -152,4 +153,4 @@ async def test_nothing_is_left_of_a_broker(tmp_path: Path) -> None:
     before = counted()
     for _ in range(ROUNDS):
         await comes_and_goes()
-    await until(lambda: counted() <= before, 60)
+    await until(lambda: counted() <= before)

@@ -26,8 +26,9 @@ from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from tests.kafkalite.test_failing_disk import is_writable, join, until
+from tests.kafkalite.test_failing_disk import is_writable, join
 from tests.kafkalite.transactional import TOPIC, Transactional
+from tests.kafkalite.until import until
 
 MOST_LINES = 6
 CONFIG: dict[str, Any] = {

@@ -114,7 +114,7 @@ class _Metadata:
     def __init__(self, events: Events) -> None:
         self._events, self._put = events, events.put
         self._names: dict[UUID, str] = {}
-        # Of the topics that the change at hand creates.
+        # The topics that the change at hand creates: their ids and their names.
         self._created: set[UUID] = set()
         self._created_names: set[str] = set()
 

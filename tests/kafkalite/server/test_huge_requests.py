@@ -20,6 +20,11 @@ from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.codec import encode_request
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.message_codec import join
+from kafkalite.wire.messages.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+)
 from kafkalite.wire.messages.end_txn import EndTxnRequest
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -199,6 +204,28 @@ async def test_very_many_configs_of_one_resource(count: int) -> None:
     is_allowed = count == 5000
     assert code == (ErrorCode.NONE if is_allowed else ErrorCode.POLICY_VIOLATION)
     assert len(kept) == (count if is_allowed else 1)
+
+
+@pytest.mark.slow
+async def test_very_many_topics_with_configs() -> None:
+    configs = [
+        CreatableTopicConfig(name=name, value=value)
+        for name, value in (("retention.ms", "9000000"), ("segment.ms", "60000"))
+    ]
+    topics = [
+        CreatableTopic(
+            name=f"new-{number}", num_partitions=1, replication_factor=1, configs=configs
+        )
+        for number in range(2000)
+    ]
+    request = CreateTopicsRequest(topics=topics, timeout_ms=60_000)
+    body = join(encode_request(ApiKey.CREATE_TOPICS, 7, 7, "many", request))[4:]
+    async with test_broker({}) as b:
+        await ask(b, metadata(1))
+        async with watched() as holds:
+            await ask(b, body)
+        assert b._running.services.topics.get("new-1999") is not None
+    assert max(holds) < MOST_SECONDS
 
 
 @pytest.mark.slow

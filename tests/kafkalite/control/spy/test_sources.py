@@ -6,6 +6,7 @@ import errno
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 
 from kafkalite.control.sightings import EventView
 from kafkalite.faults import drop
@@ -36,6 +37,18 @@ def test_a_leader_moves_with_its_node(k: broker) -> None:
             3 - leader
         ]
         assert [each.about["node"] for each in pair.ask("events", kind="node.down")] == [leader]
+
+
+def test_changed_configs_are_told_and_those_of_a_new_topic_are_not(k: broker) -> None:
+    k.create_topic("configured", configs={"retention.ms": 3_600_000, "segment.ms": 60_000})
+    topic = ConfigResource(ConfigResource.Type.TOPIC, "configured")
+    topic.add_incremental_config(
+        ConfigEntry("retention.ms", "7200000", incremental_operation=AlterConfigOpType.SET)
+    )
+    admin = AdminClient({"bootstrap.servers": k.bootstrap})
+    admin.incremental_alter_configs([topic])[topic].result(30)
+    (event,) = events(k, "config.changed", resource="configured")
+    assert event.about["name"] == "retention.ms"
 
 
 def test_segments_are_rolled_and_deleted(k: broker) -> None:
