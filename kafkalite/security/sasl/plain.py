@@ -26,9 +26,9 @@ def passwords_of(options: Mapping[str, str]) -> PasswordCheck:
 
     def check(user: str, password: str) -> bool:
         expected = options.get(_USER_OPTION + user)
-        given = password.encode()
         # An unknown user costs the same comparison as a known one.
-        is_same = hmac.compare_digest((expected or password).encode(), given)
+        other = password if expected is None else expected
+        is_same = hmac.compare_digest(other.encode(), password.encode())
         return is_same and expected is not None
 
     return check

@@ -28,7 +28,7 @@ from tests.kafkalite.replication.simulation import (
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_transactions_are_seen_whole_or_not_at_all(tmp_path: Path, seed: int) -> None:
-    done = TransactionSimulation(tmp_path, seed, STEPS_PER_SEED).run()
+    done = TransactionSimulation(tmp_path, seed, 2 * STEPS_PER_SEED).run()
     assert isinstance(done, TransactionSimulation)
     assert len(done.committed) > 3
     assert len(done.aborted) > 3

@@ -34,6 +34,7 @@ from tests.kafkalite.replication.virtual_network import Network
 # KAFKALITE_STEPS=1000000 makes the simulations long.
 STEPS = int(os.environ.get("KAFKALITE_STEPS", "3000"))
 STEPS_PER_SEED = 1500
+LONG = 100_000
 SEEDS = range(max(1, STEPS // STEPS_PER_SEED))
 # Some mutants show with one seed in forty.
 MUTANT_SEEDS = 200

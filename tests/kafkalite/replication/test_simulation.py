@@ -16,7 +16,9 @@ from kafkalite.replication.isr import InSyncReplicas
 from kafkalite.replication.leading import Leading
 from kafkalite.wire.messages.fetch import PartitionData
 from tests.kafkalite.replication.simulation import (
+    LONG,
     SEEDS,
+    STEPS,
     STEPS_PER_SEED,
     Mutant,
     Simulation,
@@ -89,8 +91,9 @@ def who_is_behind_joins(patch: pytest.MonkeyPatch) -> None:
     (nothing_is_cut, 8),
     (only_the_proposed_set_counts, 46),
     (uncommitted_metadata_are_taken, 0),
-    (late_answers_are_taken, 29),
     (who_is_behind_joins, 17),
+    # One seed in a hundred shows it, so the short form leaves it to test_following.
+    *([(late_answers_are_taken, 29)] if STEPS >= LONG else []),
 )
 def test_a_wrong_rule_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutant: Mutant, likely: int

@@ -5,7 +5,9 @@ import pytest
 from kafkalite.security.sasl.mechanism import SaslFailure
 from kafkalite.security.sasl.plain import PlainServer, passwords_of
 
-CHECK = passwords_of({"username": "broker", "password": "x", "user_alice": "secret"})
+CHECK = passwords_of(
+    {"username": "broker", "password": "x", "user_alice": "secret", "user_eve": ""}
+)
 
 
 def test_a_user_of_the_jaas_line_comes_in() -> None:
@@ -32,6 +34,7 @@ def test_the_authorization_id_may_be_the_user() -> None:
         (b"\0alice\0", "password not specified"),
         (b"\0alice\0wrong", "Invalid username or password"),
         (b"\0bob\0secret", "Invalid username or password"),
+        (b"\0eve\0anything", "Invalid username or password"),
         # The options that are not passwords of users.
         (b"\0name\0broker", "Invalid username or password"),
         (b"bob\0alice\0secret", "authorization id that is different"),
