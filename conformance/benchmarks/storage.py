@@ -8,8 +8,9 @@
   log looks up each offset, makes a slice, and sends that.
 - `compact`: a table of 5,000 keys; and the longest step, which an event loop would have to wait
   for.
-- `open`: 10,000 partitions, and a log of 5 GB: after a clean shutdown, killed with the checkpoint
-  at the last roll, killed without any.
+- `many`, `large`: the logs of 10,000 partitions, and a log of 5 GB: after a clean shutdown, killed
+  with the checkpoint at the last roll, killed without any.
+- `ready`: a broker of 10,000 partitions, from its start until clients can connect.
 
 Wall time, and seconds of this process' CPU, which other work on the machine disturbs least. No
 fsync.
@@ -28,13 +29,18 @@ from pathlib import Path
 
 from crc32c import crc32c
 
+from conformance.benchmarks.load import request
+from conformance.benchmarks.sampling import cpu_seconds, create_topic, produce_request
+from conformance.harness.kafkalite import Kafkalite
+from conformance.harness.raw import RawConnection
 from kafkalite.log.cleaner import Cleaner
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
-from kafkalite.log.files import Files
+from kafkalite.log.files import RECOVERY_POINT_CHECKPOINT, Files
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.opening import open_log
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.record_batch import Record, build_batch
 
 MB, GB = 10**6, 10**9
@@ -231,10 +237,10 @@ def open_many(root: Path) -> None:
     directory.checkpoint()
     for how in ("killed", "clean"):
         directory.close()
+        if how == "killed":
+            (path / RECOVERY_POINT_CHECKPOINT).unlink()
         directory = opened(path)
         directory.was_clean_shutdown = how == "clean"
-        if how == "killed":
-            directory._recovery_points.clear()
 
         def open_all(directory: LogDirectory = directory) -> None:
             for stored in directory.partitions():
@@ -274,7 +280,29 @@ def open_large(root: Path) -> None:
         print(f"open a log of 5 GB, {how:21} {wall:6.2f} s, {cpu:5.2f} s of CPU")
 
 
-PARTS = {"append": append_and_read, "compact": compact, "many": open_many, "large": open_large}
+def start_broker(root: Path) -> None:
+    """A process that has 10,000 partitions with a record each."""
+    broker = Kafkalite(root / "broker")
+    create_topic(broker, "many", PARTITIONS)
+    with RawConnection(broker.bootstrap, 60) as connection:
+        for partition in range(PARTITIONS):
+            connection.ask(request(ApiKey.PRODUCE, 12, produce_request("many", partition))[4:])
+    for how, end in (("clean", broker.stop), ("killed", broker.kill)):
+        end()
+        began = time.perf_counter()
+        broker.start()
+        seconds, cpu = time.perf_counter() - began, cpu_seconds(broker.pid)
+        print(f"{PARTITIONS:,} partitions, {how:6}, ready: {seconds:6.2f} s, {cpu:5.2f} s of CPU")
+    broker.stop()
+
+
+PARTS = {
+    "append": append_and_read,
+    "compact": compact,
+    "many": open_many,
+    "large": open_large,
+    "ready": start_broker,
+}
 
 
 def main() -> None:

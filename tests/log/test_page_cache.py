@@ -69,14 +69,15 @@ def slow_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "pread", disk.pread)
 
 
-def is_refused(read: Callable[[int], object], places: Sequence[int]) -> bool:
+def refusals(read: Callable[[int], object], places: Sequence[int]) -> int:
+    """The number of reads that would have had to wait for the disk."""
     count = 0
     for place in places:
         try:
             read(place)
         except (BlockingIOError, NotCached):
             count += 1
-    return count > 0
+    return count
 
 
 def test_the_kernel_tells_what_is_not_cached(file: LogFile) -> None:
@@ -89,15 +90,16 @@ def test_the_kernel_tells_what_is_not_cached(file: LogFile) -> None:
         with cached_only:
             assert file.pread(100, place) == bytes(range(100))
 
-    kernel_refuses = refuses = False
+    by_kernel = ours = 0
     give_up = time.monotonic() + PATIENCE_SECONDS
-    while not refuses and time.monotonic() < give_up:
+    while not ours and time.monotonic() < give_up:
         os.posix_fadvise(file.descriptor(), 0, 0, os.POSIX_FADV_DONTNEED)
-        kernel_refuses |= is_refused(ask_kernel, PLACES[::2])
-        refuses |= is_refused(ask, PLACES[1::2])
-    assert refuses >= kernel_refuses
-    if not refuses:
+        by_kernel += refusals(ask_kernel, PLACES[::2])
+        ours += refusals(ask, PLACES[1::2])
+    if not by_kernel and not ours:
+        # All bytes count as cached there; the tests with a slow disk hold the rest.
         pytest.skip("the file system does not tell what is cached")
+    assert ours
 
 
 @pytest.mark.usefixtures("slow_disk")

@@ -28,6 +28,7 @@ from tests.kafkalite.replication.simulation import (
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_transactions_are_seen_whole_or_not_at_all(tmp_path: Path, seed: int) -> None:
+    # Few transactions end while brokers are killed: some runs of half the length saw three.
     done = TransactionSimulation(tmp_path, seed, 2 * STEPS_PER_SEED).run()
     assert isinstance(done, TransactionSimulation)
     assert len(done.committed) > 3

@@ -92,7 +92,7 @@ def who_is_behind_joins(patch: pytest.MonkeyPatch) -> None:
     (only_the_proposed_set_counts, 46),
     (uncommitted_metadata_are_taken, 0),
     (who_is_behind_joins, 17),
-    # One seed in a hundred shows it, so the short form leaves it to test_following.
+    # One seed in a hundred shows it, so the short form leaves it to test_fetcher.
     *([(late_answers_are_taken, 29)] if STEPS >= LONG else []),
 )
 def test_a_wrong_rule_is_seen(
