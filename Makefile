@@ -11,9 +11,14 @@ COMPILED_VENV := .venv-compiled
 COMPILED_BIN := $(COMPILED_VENV)/bin
 # Tests start hundreds of processes, each of which would otherwise compile every module anew.
 export PYTHONDONTWRITEBYTECODE :=
+# The unit tests make very many small files: in memory, if there is room.
+MEMORY := $(shell df -k --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$1 > 4000000 { print "/dev/shm" }')
+IN_MEMORY := $(if $(MEMORY),TMPDIR=$(MEMORY))
+# Half of the time of a unit test is spent waiting: two for each core.
+WORKERS := $(shell expr 2 \* $$(nproc))
 SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 
-.PHONY: run vendor test lint unit compiled unit-compiled slow conformance pipelines prove prove-cluster queue-proof crash cluster cluster-crash simulate differential half-handshakes soak kit kit-races kit-schema fuzz report bench bench-cluster bench-pure demo docs wheel wheels clean help
+.PHONY: run vendor test lint unit compiled unit-compiled rooms-compiled slow conformance pipelines prove prove-cluster queue-proof crash cluster cluster-crash simulate differential differential-queues acl-stories half-handshakes soak kit kit-races kit-schema fuzz report bench bench-cluster bench-pure demo docs wheel wheels clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -21,7 +26,7 @@ help: ## what there is
 run: $(VENV)/.installed ## start a broker on 127.0.0.1:9092, data in ./kafkalite-data; more flags in RUN
 	@exec $(BIN)/kafkalite --data-dir ./kafkalite-data $(RUN)
 
-test: lint unit slow conformance pipelines ## all checks and all tests, the JVM ones included
+test: lint unit rooms-compiled slow conformance pipelines ## all checks and all tests, the JVM ones included
 
 lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
 	$(BIN)/ruff check .
@@ -30,15 +35,20 @@ lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
-unit: $(VENV)/.installed-test ## the tests of each room, without the long ones: two and a half minutes on two cores
-	$(BIN)/python -m pytest -q -n auto -m "not slow"
+unit: $(VENV)/.installed-test ## the tests of each room, without the long ones: about a minute on two cores
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow"
 
 compiled: $(COMPILED_VENV)/.installed-test ## the same package with its hot modules in machine code, in .venv-compiled
 	@PYTHONSAFEPATH=1 $(COMPILED_BIN)/kafkalite --version
 
 unit-compiled: $(COMPILED_VENV)/.installed-test ## the tests of each room on the compiled build
-	KAFKALITE_COMPILED=1 PYTHONSAFEPATH=1 $(COMPILED_BIN)/python -m pytest -q -n auto -m "not slow" \
+	$(IN_MEMORY) KAFKALITE_COMPILED=1 PYTHONSAFEPATH=1 $(COMPILED_BIN)/python -m pytest -q -n auto -m "not slow" \
 	  -o pythonpath= --ignore=tests/kafkalite/spark tests/wire tests/log tests/group_coordinator tests/kafkalite
+
+rooms-compiled: $(COMPILED_VENV)/.installed-test java-if-any ## the rooms that are machine code, and the referee on what they answer, on the compiled build
+	$(IN_MEMORY) KAFKALITE_COMPILED=1 PYTHONSAFEPATH=1 $(COMPILED_BIN)/python -m pytest -q -n auto -m "not slow" -o pythonpath= tests/wire tests/log tests/group_coordinator
+	KAFKALITE_COMPILED=1 PYTHONSAFEPATH=1 $(COMPILED_BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -o pythonpath= \
+	  $(addprefix conformance/differential/test_,produce.py fetch.py record_contents.py group_offsets.py)
 
 wheels: $(VENV)/.installed-test ## compiled wheels of every Python and platform into dist/, by Docker or Podman
 	$(BIN)/python -m pip install -q 'cibuildwheel>=3,<4'
@@ -48,7 +58,7 @@ slow: $(VENV)/.installed-test ## the long ones: processes, crashes at every oper
 	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),20) KAFKALITE_ELEMENTS=$(or $(ELEMENTS),20000) $(BIN)/python -m pytest -q -n auto --dist worksteal -m slow
 
 conformance: $(VENV)/.installed-test java-if-any ## real clients against a started kafkalite
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder conformance
+	$(BIN)/python -m pytest -q -n 3 --dist loadgroup --no-loadscope-reorder conformance
 
 pipelines: $(SPARK_VENV)/.installed-test java-if-any ## kafkalite.spark: the source, the sink, the pipelines
 	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q $(if $(ROWS),-o faulthandler_timeout=0) -n 2 --dist loadfile tests/kafkalite/spark conformance/pipelines
@@ -77,6 +87,10 @@ simulate: $(VENV)/.installed-test ## replication under faults in virtual time, f
 differential: $(VENV)/.installed-test java ## both brokers asked what nobody thought of, for SECONDS=3600
 	$(BIN)/python -m pytest -q -o faulthandler_timeout=0 conformance/differential/test_generated.py --seconds $(or $(SECONDS),3600) --summary differential.json
 
+differential-queues: $(VENV)/.installed-test java ## share and streams groups alone: REQUESTS=10000 generated ones of each, from SEED; or for SECONDS
+	$(BIN)/python -m pytest -q -o faulthandler_timeout=0 conformance/differential/test_generated_queues.py conformance/differential/test_generated_streams.py conformance/differential/cluster/test_generated_groups.py \
+	  $(if $(SECONDS),--seconds $(SECONDS)) --requests $(or $(REQUESTS),$(if $(SECONDS),1000000,10000)) $(if $(SEED),--hypothesis-seed $(SEED)) --summary differential-queues.json
+
 kit: $(VENV)/.installed-test ## the figures of the testing kit: reset, new cluster, snapshot, wait, the spy
 	$(BIN)/python -m conformance.kit
 
@@ -85,6 +99,10 @@ kit-races: $(VENV)/.installed-test ## RACES=100000 waits raced with what they wa
 
 kit-schema: $(VENV)/.installed-test ## the control port asked what schemathesis makes of its OpenAPI, EXAMPLES=20 each
 	$(BIN)/python -m conformance.kit.schema --examples $(or $(EXAMPLES),20)
+
+acl-stories: $(VENV)/.installed-test java ## generated ACLs and REQUESTS=20000 under them, from SEED; or for SECONDS
+	$(BIN)/python -m pytest -q -o faulthandler_timeout=0 conformance/security/test_generated_access.py \
+	  $(if $(SECONDS),--seconds $(SECONDS)) --requests $(or $(REQUESTS),$(if $(SECONDS),1000000,20000)) $(if $(SEED),--hypothesis-seed $(SEED))
 
 half-handshakes: $(VENV)/.installed-test ## COUNT=10000 logins that never end, beside clients that work
 	$(BIN)/python -m conformance.security.half_handshakes --count $(or $(COUNT),10000)

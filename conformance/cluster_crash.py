@@ -1,7 +1,8 @@
 """Brokers of a cluster killed again and again: `python -m conformance.cluster_crash --seconds 600`.
 
 An idempotent producer writes with acks=all to partitions with three replicas, two of which must be
-in sync. Meanwhile brokers are killed, asked to leave, or paused, and controllers are killed. Then:
+in sync. Meanwhile brokers are killed, asked to leave, paused, or parted from the others, and
+controllers are killed. Then:
 
 - every acknowledged record is at the offset that its acknowledgement named, as it was sent;
 - no record is there twice, and each partition has its records in the order they were sent in;
@@ -129,14 +130,21 @@ class Faults:
         kinds = ["kill", "kill", "leave", "pause"]
         if len(self._cluster.controllers) > 1:
             kinds.append("controller")
+        if self._cluster.links is not None:
+            kinds.append("part")
         kind = self._random.choice(kinds)
         nodes = self._cluster.controllers if kind == "controller" else self._cluster.brokers
-        node_id = self._random.choice(list(nodes))
+        node_id = self._random.choice(sorted(nodes))
         self._say(f"{kind} {node_id}")
         if kind == "pause":
             self._cluster.pause(node_id)
             time.sleep(self._random.uniform(1, 8))
             self._cluster.resume(node_id)
+        elif kind == "part":
+            assert self._cluster.links is not None
+            self._cluster.links.part(node_id)
+            time.sleep(self._random.uniform(1, 10))  # it may fall out of sync, or not
+            self._cluster.links.join()
         else:
             (self._cluster.stop if kind == "leave" else self._cluster.kill)(node_id)
             time.sleep(self._random.uniform(0.2, 5))
@@ -215,7 +223,7 @@ def differing_replicas(cluster: QuorumCluster) -> list[str]:
         name = f"{TOPIC}-{partition}"
         contents = {
             node_id: b"".join(
-                path.read_bytes() for path in sorted(_data(cluster, node_id, name).glob("*.log"))
+                path.read_bytes() for path in sorted((cluster.data(node_id) / name).glob("*.log"))
             )
             for node_id in cluster.brokers
         }
@@ -225,16 +233,15 @@ def differing_replicas(cluster: QuorumCluster) -> list[str]:
     return differing
 
 
-def _data(cluster: QuorumCluster, node_id: int, name: str) -> Path:
-    return cluster.home(node_id) / "data" / name
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m conformance.cluster_crash")
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--controllers", type=int, default=1)
     parser.add_argument("--kafka", type=int, default=0, help="brokers of Apache Kafka")
     parser.add_argument("--kafkalite", type=int, default=3, help="brokers of kafkalite")
+    parser.add_argument(
+        "--secured", action="store_true", help="TLS and SASL between nodes; none is parted then"
+    )
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     flags = parser.parse_args()
     print(f"seed {flags.seed}", flush=True)
@@ -246,6 +253,8 @@ def main() -> int:
             kafka=flags.kafka,
             kafkalite=flags.kafkalite,
             properties=PROPERTIES,
+            secured=flags.secured,
+            linked=not flags.secured,
         )
         try:
             outcome = run(

@@ -35,6 +35,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--seconds", type=float, help="differential: tell stories for so long, others every time"
     )
+    parser.addoption(
+        "--requests",
+        type=int,
+        help="differential: tell stories of share and streams groups until so many were asked",
+    )
     parser.addoption("--outcomes", type=Path, help="write what became of every test, as JSON")
     parser.addoption(
         "--matrix", action="store_true", help="every version of every client, not the oldest alone"

@@ -19,6 +19,7 @@ from kafkalite.__main__ import main as kafkalite
 from kafkalite.apis import APIS
 from kafkalite.config import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
 from kafkalite.config.sources import built_in
+from kafkalite.control.verbs import VERBS
 from kafkalite.group_coordinator import classic_group, modern_member
 from kafkalite.metrics.table import METRICS
 from kafkalite.spark.audit.findings import KINDS
@@ -94,6 +95,14 @@ def metrics() -> str:
     return "\n".join(lines)
 
 
+def verbs() -> str:
+    lines = ["| verb | HTTP, below `/v1` | what it does |", "|---|---|---|"]
+    for name, verb in VERBS.items():
+        sentence = " ".join(verb.doc.partition("\n\n")[0].split()).replace("|", "\\|")
+        lines.append(f"| `{name.replace('.', ' ')}` | `{verb.method} {verb.path}` | {sentence} |")
+    return "\n".join(lines)
+
+
 def diagram(transitions: Mapping[Enum, Mapping[Enum, Enum]]) -> str:
     """A state machine's table, drawn."""
     arrows = [
@@ -120,6 +129,7 @@ PARTS: dict[str, dict[str, Callable[[], str]]] = {
     },
     "docs/pipelines.md": {"audit findings": findings},
     "docs/metrics.md": {"metrics": metrics},
+    "docs/testing.md": {"verbs": verbs},
     "docs/configs.md": {
         "broker": lambda: configs(BROKER_CONFIGS),
         "topic": lambda: configs(TOPIC_CONFIGS),

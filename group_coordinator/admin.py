@@ -67,19 +67,14 @@ def describe(group_id: str, group: Group | None, api_version: int) -> DescribedG
     )
 
 
-def each_described(
-    group_ids: Iterable[str], describe: Callable[[str], D_co], refused: MakesRefusal[D_co]
-) -> list[D_co]:
-    """Groups as `describe` says. One for which it raises KafkaError is refused with that."""
-    described: list[D_co] = []
-    for group_id in group_ids:
-        try:
-            described.append(describe(group_id))
-        except KafkaError as error:
-            described.append(
-                refused(group_id=group_id, error_code=error.code, error_message=error.message)
-            )
-    return described
+def described_or_refused(
+    group_id: str, describe: Callable[[], D_co], refused: MakesRefusal[D_co]
+) -> D_co:
+    """A group as `describe` says, or the KafkaError that it raises."""
+    try:
+        return describe()
+    except KafkaError as error:
+        return refused(group_id=group_id, error_code=error.code, error_message=error.message)
 
 
 def describe_consumer(

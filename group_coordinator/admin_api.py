@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, cast
 
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class GroupAdministration:
     """Requests about groups by callers that are not members.
 
-    `delete_share_state(group)` is called before a share group is deleted. `unload(group,
-    error_code)` is called after a group is deleted, and sends its waiting members away.
+    `delete_share_state(group)` deletes the states of a share group. `unload(group, error_code)` is
+    called after a group is deleted, and sends its waiting members away.
     """
 
     def __init__(
@@ -31,19 +31,19 @@ class GroupAdministration:
         shards: Shards,
         offsets: OffsetRequests,
         unload: Callable[[Group, ErrorCode], None],
-        delete_share_state: Callable[[ShareGroup], None],
+        delete_share_state: Callable[[ShareGroup], Awaitable[None]],
     ) -> None:
         self._shards = shards
         self._offsets = offsets
         self._unload = unload
         self._delete_share_state = delete_share_state
 
-    def describe_groups(self, context: Context, group_ids: Sequence[str]) -> list[DescribedGroup]:
-        def describe(group_id: str) -> DescribedGroup:
+    def describe(self, context: Context, group_id: str) -> DescribedGroup:
+        def describe() -> DescribedGroup:
             group = self._shards.seen(group_id, context.node_id)
             return admin.describe(group_id, group, context.api_version)
 
-        return admin.each_described(group_ids, describe, DescribedGroup)
+        return admin.described_or_refused(group_id, describe, DescribedGroup)
 
     def list_groups(
         self, context: Context, states: Sequence[str], types: Sequence[str]
@@ -54,9 +54,29 @@ class GroupAdministration:
         """
         return admin.listed(self._shards.all_seen(context.node_id), states, types)
 
+    def is_share_group(self, context: Context, group_id: str) -> bool:
+        """Tells whether it is a share group that the node coordinates."""
+        try:
+            group = self._shards.shard_of(group_id, context.node_id).groups.get(group_id)
+        except KafkaError:
+            return False
+        return group is not None and group.group_type == "share"
+
+    async def delete_share_group(self, context: Context, group_id: str) -> DeletableGroupResult:
+        """Delete a share group and, before, its states."""
+        try:
+            group = self._shards.shard_of(group_id, context.node_id).groups[group_id]
+            group.validate_delete()
+            await self._delete_share_state(cast("ShareGroup", group))
+        except KafkaError as refused:
+            return DeletableGroupResult(group_id=group_id, error_code=refused.code)
+        (result,) = self.delete_groups(context, [group_id])
+        return result
+
     def delete_groups(
         self, context: Context, group_ids: Sequence[str]
     ) -> list[DeletableGroupResult]:
+        """Delete groups that are not share groups."""
         results: list[DeletableGroupResult] = []
         for group_id in dict.fromkeys(group_ids):
             error_code = ErrorCode.NONE
@@ -71,7 +91,5 @@ class GroupAdministration:
         if (group := shard.groups.get(group_id)) is None:
             raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
         group.validate_delete()
-        if group.group_type == "share":
-            self._delete_share_state(group)
         self._offsets.forget_group(shard, group)
         self._unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)

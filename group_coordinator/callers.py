@@ -1,5 +1,6 @@
 """The sender of a request, as far as the coordinator needs to know."""
 
+from functools import lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import Protocol
 
@@ -23,7 +24,12 @@ def shown_host(caller: Caller) -> str:
     It begins with a slash. IPv6 has all its zeros. An IPv4 client of an IPv6 socket has its IPv4
     address.
     """
-    host, percent, scope = caller.client_host.partition("%")
+    return _shown(caller.client_host)
+
+
+@lru_cache(maxsize=1024)  # a client says it with every heartbeat
+def _shown(client_host: str) -> str:
+    host, percent, scope = client_host.partition("%")
     address = ip_address(host)
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:

@@ -14,7 +14,6 @@ This module holds the state and keeps it consistent. classic_protocol.py has the
 change it. Source of the rules: KIP-62, KIP-345, and Kafka's ClassicGroup.
 """
 
-import uuid
 from collections import Counter
 from collections.abc import Iterable
 from enum import Enum
@@ -132,11 +131,6 @@ class ClassicGroup:
         return self.state is State.EMPTY
 
     @property
-    def is_simple(self) -> bool:
-        """True if it never had members, only offsets that are kept under its name."""
-        return self.protocol_type is None and self.is_empty and not self.pending_join
-
-    @property
     def is_consumer_group(self) -> bool:
         return self.protocol_type == CONSUMER_PROTOCOL_TYPE
 
@@ -168,7 +162,7 @@ class ClassicGroup:
         member = self.members.pop(member_id, None)
         if member is None:
             return
-        member.session.cancel()
+        member.session.close()
         self._supporters.subtract({protocol.name for protocol in member.protocols})
         self._awaiting_join_count -= member.answer_join is not None
         if member.group_instance_id is not None:
@@ -215,9 +209,6 @@ class ClassicGroup:
         if member is None:
             raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         return member
-
-    def new_member_id(self, client_id: str, group_instance_id: str | None) -> str:
-        return f"{group_instance_id or client_id}-{uuid.uuid4()}"
 
     # Joining
 

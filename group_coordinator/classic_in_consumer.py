@@ -15,7 +15,7 @@ from kafkalite.group_coordinator.classic_answers import leave_each
 from kafkalite.group_coordinator.classic_protocol import KNOWN_MEMBER_ID_SINCE, differs
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import ConsumerMember, Owned
-from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol, random_id
+from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.heartbeat_checks import unknown_member
 from kafkalite.group_coordinator.modern_member import MemberState
 from kafkalite.group_coordinator.protocol_change import ProtocolChange, classic_metadata
@@ -49,7 +49,7 @@ class ClassicInConsumer:
     ) -> JoinGroupResponse:
         """Join, or join again with what is owned now."""
         instance_id = request.group_instance_id
-        member_id = request.member_id or random_id()
+        member_id = request.member_id or self._consumer.new_member_id()
         names = [protocol.name for protocol in request.protocols]
         if self._config.group_consumer_migration_policy == "disabled":
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)

@@ -47,6 +47,7 @@ class ClassicProtocol:
         self._now_ms = services.now_ms
         self._save = services.save
         self._happenings = services.happenings
+        self._new_uuid = services.new_uuid
         self.rebalances = ClassicRebalances(services)
 
     def new_group(
@@ -108,7 +109,7 @@ class ClassicProtocol:
         self, group: ClassicGroup, caller: Caller, request: JoinGroupRequest, answer: AnswerJoin
     ) -> None:
         instance_id = request.group_instance_id
-        new_member_id = group.new_member_id(caller.client_id, instance_id)
+        new_member_id = f"{instance_id or caller.client_id}-{self._new_uuid()}"
         if instance_id is not None:
             current = group.member_id_by_instance.get(instance_id)
             if current is None:
@@ -334,14 +335,20 @@ class ClassicProtocol:
     def unload(self, group: ClassicGroup, error_code: ErrorCode) -> None:
         """The group is deleted, or no longer coordinated here: tell the members that wait, and
         stop."""
-        group.phase.cancel()
-        for member in tuple(group.members.values()):
-            group.answer_join(
-                member, JoinGroupResponse(member_id=member.member_id, error_code=error_code)
-            )
-            group.answer_sync(member, SyncGroupResponse(error_code=error_code))
-            member.session.cancel()
+        group.phase.close()
+        tell_waiting(group, error_code)
+        for member in group.members.values():
+            member.session.close()
         group.on(Event.REMOVED, self._now_ms())
+
+
+def tell_waiting(group: ClassicGroup, error_code: ErrorCode) -> None:
+    """Answer every parked JoinGroup and SyncGroup of the group with an error."""
+    for member in tuple(group.members.values()):
+        group.answer_join(
+            member, JoinGroupResponse(member_id=member.member_id, error_code=error_code)
+        )
+        group.answer_sync(member, SyncGroupResponse(error_code=error_code))
 
 
 def differs(named: str | None, actual: str | None) -> bool:

@@ -5,8 +5,6 @@ Refusals become error codes here. The rules are in consumer_protocol.py.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.classic_group import ClassicGroup
@@ -24,8 +22,11 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_group_describe import DescribedGroup
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatRequestRow,
     ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatResponseRow,
 )
+from kafkalite.wire.rows import SharedResponse, message_of_row, rows_of
 
 
 class ConsumerGroupRequests:
@@ -45,20 +46,39 @@ class ConsumerGroupRequests:
         self._change = change
 
     def heartbeat(
-        self, context: Context, request: ConsumerGroupHeartbeatRequest
-    ) -> ConsumerGroupHeartbeatResponse:
+        self,
+        context: Context,
+        row: ConsumerGroupHeartbeatRequestRow,
+        message: ConsumerGroupHeartbeatRequest | None = None,
+    ) -> SharedResponse | ConsumerGroupHeartbeatResponseRow:
+        """Answer a heartbeat. `message` is the same as the row, if it was made already."""
+        shard = self._shards.find(row[0], context.node_id)
+        group = None if shard is None else shard.groups.get(row[0])
+        if isinstance(group, ConsumerGroup):
+            again = self._protocol.answer_again(group, context, row)
+            if again is not None:
+                return again
+        request: ConsumerGroupHeartbeatRequest
+        request = message or message_of_row(ConsumerGroupHeartbeatRequest, row)
         try:
             self._check_enabled()
             check_request(request, context.api_version, self._config.group_consumer_assignors)
             shard = self._shards.shard_of(request.group_id, context.node_id)
-            group = shard.groups.get(request.group_id)
+            if isinstance(group, ConsumerGroup):
+                steady = self._protocol.steady(group, context, request, row)
+                if steady is not None:
+                    return steady
             if request.member_epoch >= JOIN_EPOCH:
-                return self._heartbeat(shard, group, context, request)
-            return self._protocol.leave(existing(ConsumerGroup, request.group_id, group), request)
+                response = self._heartbeat(shard, group, context, request)
+            else:
+                found = existing(ConsumerGroup, request.group_id, group)
+                response = self._protocol.leave(found, request)
         except KafkaError as refused:
-            return ConsumerGroupHeartbeatResponse(
+            response = ConsumerGroupHeartbeatResponse(
                 error_code=refused.code, error_message=refused.message
             )
+        answer: ConsumerGroupHeartbeatResponseRow = rows_of(response)
+        return answer
 
     def _heartbeat(
         self,
@@ -83,8 +103,8 @@ class ConsumerGroupRequests:
             self._protocol.watch(changes.group)
         return response
 
-    def describe(self, context: Context, group_ids: Sequence[str]) -> list[DescribedGroup]:
-        def describe(group_id: str) -> DescribedGroup:
+    def describe(self, context: Context, group_id: str) -> DescribedGroup:
+        def describe() -> DescribedGroup:
             self._check_enabled()
             check_group_id(group_id)
             group = self._shards.seen(group_id, context.node_id)
@@ -92,7 +112,7 @@ class ConsumerGroupRequests:
             known = existing(ConsumerGroup, group_id, group)
             return admin.describe_consumer(known, self._topics, default)
 
-        return admin.each_described(group_ids, describe, DescribedGroup)
+        return admin.described_or_refused(group_id, describe, DescribedGroup)
 
     def _check_enabled(self) -> None:
         if "consumer" not in self._config.rebalance_protocols:

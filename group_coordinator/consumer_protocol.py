@@ -1,6 +1,6 @@
 """The effects of ConsumerGroupHeartbeat and of silence on a consumer group (KIP-848).
 
-A heartbeat takes these steps, and all changes are written as one batch:
+A heartbeat that changes anything takes these steps, and all changes are written as one batch:
 
     1. find the member, or make it: an unknown one may only join, a wrong epoch is fenced
     2. update the member, the group's target, and the member's assignment (consumer_targets.py)
@@ -12,11 +12,12 @@ Source of the rules: Kafka's GroupMetadataManager (consumerGroup...).
 from __future__ import annotations
 
 import base64
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from kafkalite.group_coordinator import consumer_records
+from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
@@ -29,7 +30,7 @@ from kafkalite.group_coordinator.consumer_member import (
 from kafkalite.group_coordinator.consumer_targets import ConsumerTargets
 from kafkalite.group_coordinator.heartbeat_checks import check_epoch
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, STATIC_LEAVE_EPOCH
-from kafkalite.group_coordinator.modern_protocol import ModernProtocol
+from kafkalite.group_coordinator.modern_protocol import ModernProtocol, set_targets
 from kafkalite.group_coordinator.modern_records import listed
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.subscriptions import compile_expression
@@ -40,6 +41,7 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     TopicPartitions,
 )
+from kafkalite.wire.rows import SharedResponse
 
 
 class ConsumerProtocol(ModernProtocol[ConsumerGroup, ConsumerMember]):
@@ -56,7 +58,32 @@ class ConsumerProtocol(ModernProtocol[ConsumerGroup, ConsumerMember]):
             lambda group, members: False
         )
 
+    def new_member_id(self) -> str:
+        """The text of Kafka's Uuid: 22 characters, the first of them no dash."""
+        while True:
+            made = self._services.new_uuid()
+            text = base64.urlsafe_b64encode(made.bytes).rstrip(b"=").decode()
+            if not text.startswith("-"):
+                return text
+
     # ConsumerGroupHeartbeat
+
+    def steady(
+        self,
+        group: ConsumerGroup,
+        caller: Caller,
+        request: ConsumerGroupHeartbeatRequest,
+        row: tuple[Any, ...],
+    ) -> SharedResponse | None:
+        """The answer to a heartbeat that changes nothing; None to any other."""
+        member = group.members.get(request.member_id)
+        if (
+            member is not None
+            and self._changes_nothing(member, request)
+            and self._is_settled(group, member)
+        ):
+            return self.keep_answer(group, member, caller, row, self._response(group, member))
+        return None
 
     def heartbeat(
         self,
@@ -66,17 +93,9 @@ class ConsumerProtocol(ModernProtocol[ConsumerGroup, ConsumerMember]):
     ) -> ConsumerGroupHeartbeatResponse:
         """Take in a member that stays, joins or changes. Raises KafkaError if it is refused."""
         group = changes.group
-        member = group.members.get(request.member_id)
-        if (
-            member is not None
-            and self._changes_nothing(member, request)
-            and self._is_settled(group, member)
-        ):
-            self.put_off(group, member.member_id)
-            return self._response(group, member)
         # A bad expression is refused before anything changes.
         compile_expression(request.subscribed_topic_regex or "")
-        member_id = request.member_id or random_id()
+        member_id = request.member_id or self.new_member_id()
         if member_id not in group.members:
             self.check_room(group)
         owned = owned_from(request.topic_partitions)
@@ -203,6 +222,17 @@ class ConsumerProtocol(ModernProtocol[ConsumerGroup, ConsumerMember]):
         self._raise_epoch(changes)
         self.commit(changes)
 
+    def assign(self, group: ConsumerGroup, targets: Mapping[str, Target]) -> None:
+        """Begin another epoch with these targets by member id. A member without one gets nothing.
+
+        They last until the group is to be assigned anew: somebody joins or goes, a topic changes.
+        """
+        changes = self.changes(group)
+        self._raise_epoch(changes)
+        every = {member_id: targets.get(member_id, {}) for member_id in group.members}
+        set_targets(self._services, changes, every, consumer_records.target)
+        self.commit(changes)
+
     def _raise_epoch(self, changes: Changes[ConsumerGroup]) -> None:
         self.targets.refresh(changes, raise_epoch=True)
 
@@ -264,11 +294,3 @@ def _differ(before: ConsumerMember, after: ConsumerMember) -> bool:
     return {t: p.keys() for t, p in before.assigned.items()} != {
         t: p.keys() for t, p in after.assigned.items()
     }
-
-
-def random_id() -> str:
-    """The text of Kafka's Uuid: 22 characters, the first of them no dash."""
-    while True:
-        text = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
-        if not text.startswith("-"):
-            return text

@@ -24,7 +24,6 @@ from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.subscriptions import (
     candidates,
     compile_expression,
-    metadata_hash,
     partition_counts,
 )
 
@@ -66,6 +65,9 @@ class ConsumerTargets:
                         group_id, expression, topics, group.epoch, now_ms
                     )
                 )
+        # Imported with the first group that needs it.
+        from kafkalite.group_coordinator.metadata_hash import metadata_hash
+
         hashed = metadata_hash(group.subscribed_topics, self._topics)
         if raise_epoch or hashed != group.metadata_hash:
             changes.add(group.records.group_epoch(group_id, group.epoch + 1, hashed))

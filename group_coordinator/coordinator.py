@@ -1,4 +1,4 @@
-"""GroupCoordinator: all groups of this process, put together, elected, written, and kept in time.
+"""GroupCoordinator: puts the parts together that coordinate the groups of this process.
 
 Each group belongs to one partition of `__consumer_offsets`, and is coordinated where that partition
 is led: on being elected the coordinator loads the partition into a `Shard`, on resigning it
@@ -6,7 +6,7 @@ forgets it. Loading may take a while, in which its groups are refused. All decis
 functions of the shard (classic_protocol.py and its neighbours). Requests are routed to them by
 admin_api.py, classic_api.py, consumer_api.py, share_api.py, streams_api.py and offset_router.py.
 Every method there takes the caller's context and a wire message, and returns the response message,
-with refusals as error codes. Here time passes.
+with refusals as error codes. Here the records of groups are written, and their timeouts end.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import trio
 
@@ -24,10 +24,11 @@ from kafkalite.group_coordinator.classic_api import ClassicGroupRequests
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_in_consumer import ClassicInConsumer
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
-from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
+from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.consumer_api import ConsumerGroupRequests
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
+from kafkalite.group_coordinator.group_overrides import GroupOverrides
 from kafkalite.group_coordinator.happenings import Happenings
 from kafkalite.group_coordinator.interventions import Interventions
 from kafkalite.group_coordinator.offset_api import OffsetRequests
@@ -45,7 +46,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_api import ShareGroupRequests
     from kafkalite.group_coordinator.share_group import ShareGroup
-    from kafkalite.group_coordinator.share_states import ShareStateKeeper
+    from kafkalite.group_coordinator.share_keeper import ShareStateKeeper
     from kafkalite.group_coordinator.streams_api import StreamsGroupRequests
 
 
@@ -68,6 +69,7 @@ class GroupCoordinator:
         configs_of: Callable[[str], Mapping[str, str]] = lambda group_id: {},
         share_state: Callable[[], ShareStateKeeper] | None = None,
         load: Callable[[Generator[None, None, None]], object] = drained,
+        new_uuid: Callable[[], UUID] = uuid4,
     ) -> None:
         self.config = config
         self._log = log
@@ -85,6 +87,7 @@ class GroupCoordinator:
             now_ms=clock.now_ms,
             save=self.save,
             happenings=self.happenings,
+            new_uuid=new_uuid,
         )
         clock.subscribe(self._wake_earlier)
         self._nap: trio.CancelScope | None = None
@@ -119,13 +122,18 @@ class GroupCoordinator:
             from kafkalite.group_coordinator.share_states import ShareStates
 
             assert self._share_state is not None
-            states = ShareStates(self._services, self._share_state())
+            states = ShareStates(self._services, self._share_state(), self._has)
             protocol = ShareProtocol(self._services, states)
             self._share = ShareGroupRequests(self.shards, self._services, protocol, states)
         return self._share
 
-    def _delete_share_state(self, group: ShareGroup) -> None:
-        self.share.states.delete_all(group)
+    def _has(self, group: Group) -> bool:
+        return any(
+            shard.groups.get(group.group_id) is group for shard in self.shards.loaded.values()
+        )
+
+    async def _delete_share_state(self, group: ShareGroup) -> None:
+        await self.share.states.delete_all(group)
 
     @property
     def streams(self) -> StreamsGroupRequests:
@@ -237,8 +245,7 @@ class GroupCoordinator:
         if isinstance(group, ClassicGroup):
             self._classic.unload(group, error_code)
         else:
-            for timers in group.timers.values():
-                timers.cancel()
+            group.close_timers()
 
     def _replace(self, group: Group) -> None:
         self.shards.loaded[self.partition_for(group.group_id)].groups[group.group_id] = group

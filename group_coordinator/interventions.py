@@ -1,4 +1,4 @@
-"""Changes of groups by a test of a client, and a view of them: no request is served here.
+"""A view of all groups, and changes that the test of a client makes to them without a request.
 
 Members are removed as if their sessions had ended, and rebalances begin without a cause. Sessions
 are put off when a test moves the clock while the members are well.
@@ -6,9 +6,10 @@ are put off when a test moves the clock while the members are well.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
+from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
@@ -100,7 +101,7 @@ class Interventions:
         return self._timers.next_time()
 
     def expire_due(self) -> None:
-        """Let happen what has fallen due."""
+        """Call every timer whose time has come."""
         self._timers.expire_due()
 
     def expire(self, group: Group, member_id: str) -> None:
@@ -122,3 +123,7 @@ class Interventions:
             self._classic.rebalances.rebalance(group)
         elif isinstance(group, ConsumerGroup):
             self._consumer.rebalance(group)
+
+    def assign(self, group: ConsumerGroup, targets: Mapping[str, Target]) -> None:
+        """Have members (by id) take these partitions, until the group is assigned anew."""
+        self._consumer.assign(group, targets)

@@ -30,11 +30,12 @@ from kafkalite.group_coordinator.heartbeat_checks import group_not_found, unknow
 from kafkalite.group_coordinator.modern_member import LEAVE_EPOCH, MemberState, ModernMember
 from kafkalite.group_coordinator.modern_records import ModernRecords
 from kafkalite.group_coordinator.offset_checks import (
-    MayCommit,
+    CheckCommitted,
     check_commit_epoch,
     check_fetch,
     committing_member,
 )
+from kafkalite.group_coordinator.steady_answers import SteadyAnswer
 from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -70,15 +71,16 @@ class MemberTimers:
     def all(self) -> tuple[Timer, ...]:
         return self.session, self.revoke, self.join, self.sync
 
-    def cancel(self) -> None:
+    def close(self) -> None:
+        """The member is gone."""
         for timer in self.all():
-            timer.cancel()
+            timer.close()
 
 
 class ModernGroup(ABC, Generic[M, T]):
     """One group. `M` are its members, `T` is what each is to have.
 
-    `timers` and `is_metadata_stale` are not in the log.
+    `timers`, `answers` and `is_metadata_stale` are not in the log.
     """
 
     records: ClassVar[ModernRecords]
@@ -92,6 +94,8 @@ class ModernGroup(ABC, Generic[M, T]):
         self.members: dict[str, M] = {}
         self.targets: dict[str, T] = {}
         self.timers: dict[str, MemberTimers] = {}
+        self.answers: dict[str, SteadyAnswer] = {}
+        """By member id, those of heartbeats that have changed nothing since the last record."""
         self.is_metadata_stale = True
         """Topics may have come, grown or gone since the hash was computed."""
 
@@ -133,6 +137,7 @@ class ModernGroup(ABC, Generic[M, T]):
 
     def apply(self, key: Any, value: Any, now_ms: int = 0) -> None:
         """Take in a record of this group, at a time on the wall clock."""
+        self.answers.clear()
         records = self.records
         if isinstance(key, records.group):
             if value is not None:  # else the group ends (shard.py)
@@ -197,7 +202,7 @@ class ModernGroup(ABC, Generic[M, T]):
         member = self.members.pop(member_id, None)
         self.targets.pop(member_id, None)
         if (timers := self.timers.pop(member_id, None)) is not None:
-            timers.cancel()
+            timers.close()
         if member is not None:
             self._release(member)
 
@@ -206,6 +211,12 @@ class ModernGroup(ABC, Generic[M, T]):
 
     def _release(self, member: M) -> None:
         """Forget what a member has had."""
+
+    def close_timers(self) -> None:
+        """The group is gone, or no longer coordinated here."""
+        for timers in self.timers.values():
+            timers.close()
+        self.timers.clear()
 
     # Offsets and administration
 
@@ -217,8 +228,9 @@ class ModernGroup(ABC, Generic[M, T]):
         *,
         is_transactional: bool,
         api_version: int,
-    ) -> MayCommit | None:
-        """KafkaError unless this caller may commit; what it may commit for, if not everything."""
+    ) -> CheckCommitted | None:
+        """KafkaError unless this caller may commit; the check of each partition, if not all are
+        its own."""
         member = committing_member(
             self.members,
             member_id,
@@ -234,11 +246,12 @@ class ModernGroup(ABC, Generic[M, T]):
         if stale is None:
             return None
 
-        def may_commit(topic_id: UUID, partition: int) -> ErrorCode:
+        def check_committed(topic_id: UUID, partition: int) -> None:
             since = self.assigned_since(member, topic_id, partition)
-            return stale if since is None or member_epoch < since else ErrorCode.NONE
+            if since is None or member_epoch < since:
+                raise KafkaError(stale)
 
-        return may_commit
+        return check_committed
 
     @abstractmethod
     def assigned_since(self, member: M, topic_id: UUID, partition: int) -> int | None:

@@ -14,11 +14,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
+from kafkalite.group_coordinator.callers import Caller
 from kafkalite.group_coordinator.changes import Change, Changes
 from kafkalite.group_coordinator.heartbeat_checks import group_full
 from kafkalite.group_coordinator.modern_group import MemberTimers, ModernGroup
 from kafkalite.group_coordinator.modern_member import MemberState, ModernMember
 from kafkalite.group_coordinator.services import GroupServices
+from kafkalite.group_coordinator.steady_answers import SteadyAnswer
+from kafkalite.wire.rows import SharedResponse, rows_of
 
 M = TypeVar("M", bound=ModernMember)
 T = TypeVar("T")
@@ -40,6 +43,41 @@ class ModernProtocol(ABC, Generic[G, M]):
         largest = self._services.config.max_size(self._type)
         if len(group.members) >= largest:
             raise group_full(self._type, largest)
+
+    # Heartbeats that change nothing
+
+    def answer_again(
+        self, group: G, caller: Caller, request: tuple[Any, ...]
+    ) -> SharedResponse | None:
+        """The answer to the same heartbeat as before; None if anything has changed since.
+
+        `request` is a row, whose second field is the member's id.
+        """
+        known = group.answers.get(request[1])
+        if (
+            known is None
+            or group.is_metadata_stale
+            or not known.fits(caller, request, self._services.overrides.of(group.group_id))
+        ):
+            return None
+        self._services.sessions.set(known.session, known.session_seconds)
+        return known.response
+
+    def keep_answer(
+        self, group: G, member: M, caller: Caller, request: tuple[Any, ...], response: object
+    ) -> SharedResponse:
+        """Answer a heartbeat that changes nothing with a message, and keep it as a row."""
+        shared = SharedResponse(rows_of(response))
+        self.put_off(group, member.member_id)
+        group.answers[member.member_id] = SteadyAnswer(
+            caller,
+            request,
+            self._services.overrides.of(group.group_id),
+            self.timers_of(group, member.member_id).session,
+            self._session_timeout_ms(group, member) / 1000,
+            shared,
+        )
+        return shared
 
     # Leaving, silence
 
@@ -69,9 +107,10 @@ class ModernProtocol(ABC, Generic[G, M]):
         """Begin another group epoch, with the topics as they are now."""
 
     def commit(self, changes: Changes[G]) -> None:
-        """Write the changes. Raises KafkaError."""
-        changes.save(self._services.save)
-        self._services.happenings.changed(changes.group)
+        """Write the changes, if there are any. Raises KafkaError."""
+        if changes.records:
+            changes.save(self._services.save)
+            self._services.happenings.changed(changes.group)
 
     def timers_of(self, group: G, member_id: str) -> MemberTimers:
         """The member's timers, whose expiry removes it."""
@@ -80,7 +119,7 @@ class ModernProtocol(ABC, Generic[G, M]):
 
             def expire() -> None:
                 member = group.members.get(member_id)
-                if member is not None and group.timers.get(member_id) is timers:
+                if member is not None:
                     self.remove(group, [member], "it was not heard of, or kept what it had")
 
             timers = group.timers[member_id] = MemberTimers(expire)

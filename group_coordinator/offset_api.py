@@ -7,12 +7,13 @@ a request are one batch. Source of the rules: Kafka's OffsetMetadataManager.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
+from kafkalite.group_coordinator.offset_checks import CheckCommitted
 from kafkalite.group_coordinator.offset_commit import (
     Commit,
     Committer,
@@ -44,7 +45,6 @@ from kafkalite.wire.messages.offset_fetch import (
 )
 
 ShardOf = Callable[[], Shard]
-MayCommit = Callable[[UUID, int], ErrorCode]
 CommittedTopic = tuple[Any, ...]
 """A topic of a request, as a row: its name first, its partitions last."""
 
@@ -52,9 +52,9 @@ Outcomes = Generator[None, None, list[Any]]
 """The topics of a response, as rows: as in the request, with the outcomes of their partitions."""
 
 # More partitions than this are checked one part after the other.
-CHECKED_AT_ONCE = 128
+CHECKED_AT_ONCE: Final = 128
 
-GROUP_ID_NOT_FOUND_SINCE = 9  # OffsetCommit: which error says that there is no such group
+GROUP_ID_NOT_FOUND_SINCE: Final = 9  # OffsetCommit: which error says that there is no such group
 
 
 class OffsetRequests:
@@ -80,10 +80,10 @@ class OffsetRequests:
         """An OffsetCommit: its topics, as rows with what became of each partition."""
         commit = Commit(self._config, self._topics, self._now_ms(), retention_ms)
         is_any_there = self._is_any_there(topics)
-        may_commit = self._check(shard, committer, api_version) if is_any_there else None
+        check_committed = self._check(shard, committer, api_version) if is_any_there else None
         group_id = committer.group_id
         answered = [
-            (*topic[:-1], commit.check(group_id, topic[0], topic[-1], may_commit))
+            (*topic[:-1], commit.check(group_id, topic[0], topic[-1], check_committed))
             for topic in topics
         ]
         if is_any_there:
@@ -106,9 +106,9 @@ class OffsetRequests:
         commit = Commit(self._config, self._topics, self._now_ms(), retention_ms)
         shard, is_transactional = shard_of(), producer is not None
         is_any_there = self._is_any_there(topics)
-        may_commit = None
+        check_committed = None
         if is_any_there:
-            may_commit = self._check(shard, committer, api_version, is_transactional)
+            check_committed = self._check(shard, committer, api_version, is_transactional)
         answered: list[Any] = []
         count = 0
         for topic in topics:
@@ -117,7 +117,7 @@ class OffsetRequests:
             answered.append((*topic[:-1], rows))
             for start in range(0, len(partitions), CHECKED_AT_ONCE):
                 some = partitions[start : start + CHECKED_AT_ONCE]
-                rows += commit.check(committer.group_id, name, some, may_commit)
+                rows += commit.check(committer.group_id, name, some, check_committed)
                 count += len(some)
                 if count > CHECKED_AT_ONCE:
                     yield
@@ -134,9 +134,8 @@ class OffsetRequests:
         committer: Committer,
         api_version: int,
         is_transactional: bool = False,
-    ) -> MayCommit | None:
-        """Check that a member may commit; tells of each partition whether it may. Raises
-        KafkaError."""
+    ) -> CheckCommitted | None:
+        """Check that a member may commit; the check of each partition. Raises KafkaError."""
         group_id, member_id, instance_id, generation = committer
         group = shard.groups.get(group_id)
         if group is None:
@@ -145,7 +144,7 @@ class OffsetRequests:
             is_old = is_transactional or api_version < GROUP_ID_NOT_FOUND_SINCE
             unknown = ErrorCode.ILLEGAL_GENERATION if is_old else ErrorCode.GROUP_ID_NOT_FOUND
             raise KafkaError(unknown)
-        may_commit = group.validate_offset_commit(
+        check_committed = group.validate_offset_commit(
             member_id,
             instance_id,
             generation,
@@ -154,7 +153,7 @@ class OffsetRequests:
         )
         if not is_transactional and isinstance(group, ClassicGroup):
             self._classic.heard_of(group, member_id)
-        return may_commit
+        return check_committed
 
     def _is_any_there(self, topics: Sequence[CommittedTopic]) -> bool:
         """True if any partition exists: for none of them, Kafka does not ask the coordinator at

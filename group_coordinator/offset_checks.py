@@ -14,8 +14,9 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 
 MEMBER_EPOCHS_SINCE: Final = 9  # OffsetCommit
 
-MayCommit = Callable[[UUID, int], ErrorCode]
-"""The error of a commit for a partition (topic id, index), or NONE."""
+CheckCommitted = Callable[[UUID, int], None]
+"""Checks a commit for one partition (topic id, index). KafkaError: the request is refused as a
+whole."""
 
 
 class MemberWithEpoch(Protocol):

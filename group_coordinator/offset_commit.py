@@ -1,11 +1,11 @@
 """Commits on their way into the log and into the table of offsets."""
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
-from uuid import UUID
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.group_coordinator.offset_checks import CheckCommitted
 from kafkalite.group_coordinator.offset_table import (
     NO_TIMESTAMP,
     NO_TOPIC_ID,
@@ -14,6 +14,9 @@ from kafkalite.group_coordinator.offset_table import (
 )
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode
+
+_UNKNOWN: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+_TOO_LARGE: Final = ErrorCode.OFFSET_METADATA_TOO_LARGE
 
 
 class Committer(NamedTuple):
@@ -45,7 +48,7 @@ class Commit:
         self._topics = topics
         self._now_ms = now_ms
         self._expire_ms = NO_TIMESTAMP if retention_ms < 0 else now_ms + retention_ms
-        self._committed: list[tuple[str, int, CommittedOffset]] = []
+        self._committed: list[tuple[str, list[tuple[int, CommittedOffset]]]] = []
         self.records: list[state_log.StateRecord] = []
 
     def check(
@@ -53,36 +56,49 @@ class Commit:
         group_id: str,
         topic: str,
         partitions: Sequence[PartitionCommit],
-        may_commit: Callable[[UUID, int], ErrorCode] | None = None,
+        check_committed: CheckCommitted | None = None,
     ) -> list[PartitionOutcome]:
-        """Each partition with the error it will be answered with."""
+        """Each partition with the error it will be answered with.
+
+        Raises what `check_committed` raises, which refuses the whole request
+        (OffsetMetadataManager.commitOffset).
+        """
         outcomes: list[PartitionOutcome] = []
         count = self._topics.partition_count(topic)
         topic_id = self._topics.topic_id(topic) or NO_TOPIC_ID
         longest_metadata = self._config.offset_metadata_max_bytes
+        now_ms, expire_ms, records = self._now_ms, self._expire_ms, self.records
+        encoder: state_log.CommitEncoder | None = None
+        if count:
+            encoder = state_log.CommitEncoder(group_id, topic, topic_id, now_ms, expire_ms)
+        of_topic: list[tuple[int, CommittedOffset]] = []
         for partition, offset, leader_epoch, metadata in partitions:
             metadata = metadata or ""
-            error_code = ErrorCode.NONE
-            if not 0 <= partition < count:
-                error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            elif len(metadata) > longest_metadata:
-                error_code = ErrorCode.OFFSET_METADATA_TOO_LARGE
-            elif may_commit is not None:
-                error_code = may_commit(topic_id, partition)
-            if error_code is ErrorCode.NONE:
-                committed = CommittedOffset(
-                    offset, leader_epoch, metadata, self._now_ms, self._expire_ms, topic_id
-                )
-                self._committed.append((topic, partition, committed))
-                self.records.append(state_log.offset_commit(group_id, topic, partition, committed))
-            outcomes.append((partition, error_code))
+            if encoder is None or not 0 <= partition < count:
+                outcomes.append((partition, _UNKNOWN))
+                continue
+            if len(metadata) > longest_metadata:
+                outcomes.append((partition, _TOO_LARGE))
+                continue
+            if check_committed is not None:
+                check_committed(topic_id, partition)
+            committed = CommittedOffset(offset, leader_epoch, metadata, now_ms, expire_ms, topic_id)
+            of_topic.append((partition, committed))
+            records.append(encoder.record(partition, offset, leader_epoch, metadata))
+            outcomes.append((partition, 0))
+        if of_topic:
+            self._committed.append((topic, of_topic))
         return outcomes
 
     def apply(self, table: OffsetTable, group_id: str, base_offset: int, producer_id: int) -> None:
         """Take in what has been written from `base_offset` on."""
-        for record_offset, (topic, partition, committed) in enumerate(self._committed, base_offset):
-            committed.record_offset = record_offset
-            table.apply(group_id, topic, partition, committed, producer_id)
+        record_offset = base_offset
+        for topic, committed_in_topic in self._committed:
+            offsets = table.of_topic(group_id, topic, producer_id)
+            for partition, committed in committed_in_topic:
+                committed.record_offset = record_offset
+                offsets[partition] = committed
+                record_offset += 1
 
 
 def refused_partitions(

@@ -6,21 +6,20 @@ marker comes (KIP-98). Then each counts, unless a record after it is for the sam
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
-NO_TOPIC_ID = UUID(int=0)
-NO_OFFSET = -1
-NO_EPOCH = -1
-NO_TIMESTAMP = -1
-NO_PRODUCER_ID = -1
+NO_TOPIC_ID: Final = UUID(int=0)
+NO_OFFSET: Final = -1
+NO_EPOCH: Final = -1
+NO_TIMESTAMP: Final = -1
+NO_PRODUCER_ID: Final = -1
 
 PartitionOffsets = dict[int, "CommittedOffset"]
 TopicOffsets = dict[str, PartitionOffsets]
 """Offsets by topic name and partition."""
 
 
-@dataclass(slots=True)
 class CommittedOffset:
     """`record_offset` is the offset of its record in `__consumer_offsets`.
 
@@ -28,13 +27,33 @@ class CommittedOffset:
     versions 2-4).
     """
 
-    offset: int
-    leader_epoch: int
-    metadata: str
-    commit_timestamp_ms: int
-    expire_timestamp_ms: int = NO_TIMESTAMP
-    topic_id: UUID = NO_TOPIC_ID
-    record_offset: int = NO_OFFSET
+    __slots__ = (
+        "commit_timestamp_ms",
+        "expire_timestamp_ms",
+        "leader_epoch",
+        "metadata",
+        "offset",
+        "record_offset",
+        "topic_id",
+    )
+
+    def __init__(
+        self,
+        offset: int,
+        leader_epoch: int,
+        metadata: str,
+        commit_timestamp_ms: int,
+        expire_timestamp_ms: int = NO_TIMESTAMP,
+        topic_id: UUID = NO_TOPIC_ID,
+        record_offset: int = NO_OFFSET,
+    ) -> None:
+        self.offset = offset
+        self.leader_epoch = leader_epoch
+        self.metadata = metadata
+        self.commit_timestamp_ms = commit_timestamp_ms
+        self.expire_timestamp_ms = expire_timestamp_ms
+        self.topic_id = topic_id
+        self.record_offset = record_offset
 
     def is_of(self, topic_id: UUID) -> bool:
         """False if it was committed for a deleted topic of the same name. An unknown id matches
@@ -64,12 +83,16 @@ class OffsetTable:
             for groups in self._pending.values():
                 remove(groups, group_id, topic, partition)
         else:
-            groups = (
-                self._by_group
-                if producer_id == NO_PRODUCER_ID
-                else self._pending.setdefault(producer_id, {})
-            )
-            groups.setdefault(group_id, {}).setdefault(topic, {})[partition] = committed
+            self.of_topic(group_id, topic, producer_id)[partition] = committed
+
+    def of_topic(
+        self, group_id: str, topic: str, producer_id: int = NO_PRODUCER_ID
+    ) -> PartitionOffsets:
+        """A group's offsets for a topic, to put new ones into: a producer's are pending."""
+        groups = self._by_group
+        if producer_id != NO_PRODUCER_ID:
+            groups = self._pending.setdefault(producer_id, {})
+        return groups.setdefault(group_id, {}).setdefault(topic, {})
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
         """Take in a marker: the producer's pending offsets count from now on, or are dropped."""
@@ -96,9 +119,6 @@ class OffsetTable:
             partition in groups.get(group_id, {}).get(topic, {})
             for groups in self._pending.values()
         )
-
-    def has_pending(self, group_id: str) -> bool:
-        return any(group_id in groups for groups in self._pending.values())
 
     def partitions_of(self, group_id: str) -> Iterator[tuple[str, int]]:
         """All the group has offsets for, pending ones included, each once."""

@@ -14,7 +14,7 @@ from kafkalite.group_coordinator import consumer_records, state_log
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.classic_group import ClassicGroup, State
 from kafkalite.group_coordinator.classic_member import ClassicMember
-from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
+from kafkalite.group_coordinator.classic_protocol import ClassicProtocol, tell_waiting
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import Assigned, ConsumerMember
 from kafkalite.group_coordinator.services import GroupServices
@@ -55,13 +55,17 @@ class ProtocolChange:
     # Classic to consumer
 
     def upgraded(self, group: ClassicGroup) -> Changes[ConsumerGroup]:
-        """The group as a consumer group, with the records that make it one. Nothing is written yet,
-        and the classic group is unchanged.
+        """The group as a consumer group, with the records that make it one. Nothing is written yet.
 
-        Raises KafkaError(GROUP_ID_NOT_FOUND) if the group cannot be converted.
+        Members that wait in the classic group are told to join again, even if the conversion then
+        fails. Raises KafkaError, and leaves the group classic: GROUP_ID_NOT_FOUND if it cannot be
+        converted; UNKNOWN_SERVER_ERROR while it has no protocol yet, or a member joins that does
+        not support the group's. Source: convertToConsumerGroup, ConsumerGroup.fromClassicGroup,
+        which stumbles there.
         """
         if not group.is_empty:
             self._check_upgrade(group)
+            tell_waiting(group, ErrorCode.REBALANCE_IN_PROGRESS)
         changes = Changes(ConsumerGroup(group.group_id), *group.tombstones())
         if not group.is_empty:
             members = [self._consumer_member(group, m) for m in group.members.values()]
@@ -95,11 +99,9 @@ class ProtocolChange:
             changes.add(consumer_records.current_assignment(group_id, member))
 
     def _consumer_member(self, group: ClassicGroup, member: ClassicMember) -> ConsumerMember:
-        metadata = member.metadata(group.protocol_name) or bytes(member.protocols[0].metadata)
-        subscription = subscription_from(metadata, group.group_id, member.member_id)
         assignment = assignment_from(member.assignment, group.group_id, member.member_id)
-        if subscription is None or assignment is None:
-            raise _cannot_upgrade(group, "the embedded consumer protocol is malformed")
+        if assignment is None:
+            raise _malformed(group)
         if assignment.user_data:
             # Some assignors leave notes for the next time, which would be lost.
             raise _cannot_upgrade(
@@ -107,6 +109,12 @@ class ProtocolChange:
                 "an unsupported custom assignor is in use. Please refer to the documentation or"
                 " switch to a default assignor before re-attempting the upgrade",
             )
+        if all(each.name != group.protocol_name for each in member.protocols):
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        metadata = member.metadata(group.protocol_name)
+        subscription = subscription_from(metadata, group.group_id, member.member_id)
+        if subscription is None:
+            raise _malformed(group)
         epoch = group.generation_id
         assigned = self._by_id(assignment, epoch)
         return ConsumerMember(
@@ -150,11 +158,7 @@ class ProtocolChange:
     def downgrade_without(self, group: ConsumerGroup, leaving: Sequence[ConsumerMember]) -> bool:
         """Make the group classic if all members that stay speak that protocol. They are asked to
         rejoin."""
-        if (
-            len(leaving) == len(group.members)
-            or all(member.classic is not None for member in leaving)
-            or not self.may_downgrade(group, leaving)
-        ):
+        if len(leaving) == len(group.members) or not self.may_downgrade(group, leaving):
             return False
         self.downgrade(group, leaving, rebalances=True)
         return True
@@ -168,8 +172,7 @@ class ProtocolChange:
             group, [m for m in group.members.values() if m.member_id not in gone]
         )
         self._save(group.group_id, [*group.tombstones(), state_log.group_metadata(classic)])
-        for timers in group.timers.values():
-            timers.cancel()
+        group.close_timers()
         self._replace(classic)
         self._classic.rebalances.watch(classic)
         for member in classic.members.values():
@@ -226,6 +229,10 @@ def classic_metadata(
             for protocol in protocols
         ],
     )
+
+
+def _malformed(group: ClassicGroup) -> KafkaError:
+    return _cannot_upgrade(group, "the embedded consumer protocol is malformed")
 
 
 def _cannot_upgrade(group: ClassicGroup, reason: str) -> KafkaError:

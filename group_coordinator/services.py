@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from uuid import UUID, uuid4
 
-from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
+from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.group_coordinator.group_overrides import GroupOverrides
 from kafkalite.group_coordinator.happenings import Happenings
 from kafkalite.group_coordinator.state_log import StateRecord
 from kafkalite.group_coordinator.timers import Timers
@@ -19,7 +21,8 @@ class GroupServices:
     `sessions` follow the broker's clock. `phases` are rebalances, for which living members wait:
     they take real time whatever that clock says. `now_ms` is the wall clock in milliseconds.
     `save(group_id, records)` writes the records of a group, all or none. It raises KafkaError with
-    the code to answer. `happenings` are told what befalls groups.
+    the code to answer. `happenings` are told what befalls groups. `new_uuid` makes the ids of
+    members.
     """
 
     config: GroupConfig
@@ -30,3 +33,4 @@ class GroupServices:
     now_ms: Callable[[], int]
     save: Callable[[str, Sequence[StateRecord]], None]
     happenings: Happenings = field(default_factory=Happenings)
+    new_uuid: Callable[[], UUID] = uuid4

@@ -41,17 +41,25 @@ class Shards:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return partition_of_key(group_id, count)
 
+    def find(self, group_id: str, node_id: int) -> Shard | None:
+        """The group's shard, if it is this node's and loaded."""
+        count = self._log.partition_count
+        partition = partition_of_key(group_id, count) if count else -1
+        shard = self.loaded.get(partition)
+        if shard is None or self._log.leader_id(partition) != node_id:
+            return None
+        return shard
+
     def shard_of(self, group_id: str, node_id: int) -> Shard:
         """The group's shard.
 
         Raises KafkaError: NOT_COORDINATOR if it is not this node's, COORDINATOR_LOAD_IN_PROGRESS.
         """
-        count = self._log.partition_count
-        partition = partition_of_key(group_id, count) if count else -1
-        shard = self.loaded.get(partition)
-        if shard is not None and self._log.leader_id(partition) == node_id:
+        shard = self.find(group_id, node_id)
+        if shard is not None:
             return shard
-        self._check_loaded(partition, node_id)
+        count = self._log.partition_count
+        self._check_loaded(partition_of_key(group_id, count) if count else -1, node_id)
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
 
     def _check_loaded(self, partition: int, node_id: int) -> None:

@@ -5,7 +5,6 @@ Imported when the first of them comes in, or when a share group is read back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 from kafkalite.group_coordinator import admin
@@ -24,8 +23,11 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages import share_group_describe
 from kafkalite.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatRequestRow,
     ShareGroupHeartbeatResponse,
+    ShareGroupHeartbeatResponseRow,
 )
+from kafkalite.wire.rows import SharedResponse, message_of_row, rows_of
 
 ASSIGNOR: Final = "simple"
 LONGEST_MEMBER_ID: Final = 36
@@ -50,6 +52,24 @@ class ShareGroupRequests:
     # Membership
 
     def heartbeat(
+        self, context: Context, row: ShareGroupHeartbeatRequestRow
+    ) -> SharedResponse | ShareGroupHeartbeatResponseRow:
+        shard = self._shards.find(row[0], context.node_id)
+        group = None if shard is None else shard.groups.get(row[0])
+        again: SharedResponse | None
+        if isinstance(group, ShareGroup):
+            again = self.protocol.answer_again(group, context, row)
+            if again is not None:
+                return again
+        request: ShareGroupHeartbeatRequest = message_of_row(ShareGroupHeartbeatRequest, row)
+        if isinstance(group, ShareGroup):
+            again = self.protocol.steady(group, context, request, row)
+            if again is not None:
+                return again
+        answer: ShareGroupHeartbeatResponseRow = rows_of(self._heartbeat(context, request))
+        return answer
+
+    def _heartbeat(
         self, context: Context, request: ShareGroupHeartbeatRequest
     ) -> ShareGroupHeartbeatResponse:
         if not 0 < len(request.member_id) <= LONGEST_MEMBER_ID:
@@ -79,10 +99,8 @@ class ShareGroupRequests:
 
     # Administration
 
-    def describe(
-        self, context: Context, group_ids: Sequence[str]
-    ) -> list[share_group_describe.DescribedGroup]:
-        def describe(group_id: str) -> share_group_describe.DescribedGroup:
+    def describe(self, context: Context, group_id: str) -> share_group_describe.DescribedGroup:
+        def describe() -> share_group_describe.DescribedGroup:
             check_group_id(group_id)
             try:
                 group = self._shards.seen(group_id, context.node_id)
@@ -91,7 +109,8 @@ class ShareGroupRequests:
                 raise KafkaError(refused.code, message_of(refused)) from refused
             return self._described(existing(ShareGroup, group_id, group))
 
-        return admin.each_described(group_ids, describe, share_group_describe.DescribedGroup)
+        refused = share_group_describe.DescribedGroup
+        return admin.described_or_refused(group_id, describe, refused)
 
     def _described(self, group: ShareGroup) -> share_group_describe.DescribedGroup:
         return share_group_describe.DescribedGroup(

@@ -6,6 +6,7 @@ The offset of a share group in a partition is where the partition's share state 
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 from uuid import UUID
 
@@ -14,8 +15,9 @@ from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.shard import Shard
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.share_group import ShareGroup
+from kafkalite.group_coordinator.share_keeper import Offsets, SeenStates
 from kafkalite.group_coordinator.share_records import StateTopic
-from kafkalite.group_coordinator.share_states import Offsets, ShareStates
+from kafkalite.group_coordinator.share_states import ShareStates
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.error_messages import default_message, message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -50,8 +52,26 @@ class ShareGroupOffsets:
         self._topics = topics
         self._states = states
 
-    def describe(
+    @property
+    def seen_next_door(self) -> SeenStates | None:
+        """The states to `describe`, if they are kept in this process."""
+        return self._states.keeper.next_door
+
+    async def seen(
         self, context: Context, request: DescribeShareGroupOffsetsRequestGroup
+    ) -> SeenStates:
+        """The states to `describe`, wherever they are kept."""
+        wanted: Mapping[tuple[UUID, str], Collection[int]] = {}
+        with suppress(KafkaError):  # `describe` says it
+            wanted, _ = self._wanted(context, request)
+        partitions = {topic_id: indexes for (topic_id, _), indexes in wanted.items()}
+        return await self._states.keeper.seen(request.group_id, partitions)
+
+    def describe(
+        self,
+        context: Context,
+        request: DescribeShareGroupOffsetsRequestGroup,
+        seen: SeenStates,
     ) -> Generator[None, None, DescribeShareGroupOffsetsResponseGroup]:
         """The offsets of a share group in the partitions asked for, or in all of them.
 
@@ -67,7 +87,7 @@ class ShareGroupOffsets:
             topic = DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id)
             answer.topics.append(topic)
             for index in partitions:
-                topic.partitions.append(self._offset(request.group_id, topic_id, index))
+                topic.partitions.append(_offset(seen, request.group_id, topic_id, index))
                 yield
         for name, partitions in unknown.items():
             topic = DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=_NO_ID)
@@ -104,33 +124,7 @@ class ShareGroupOffsets:
                     known[topic_id, name] = sorted(initialized.partitions)
         return known, unknown
 
-    def _offset(
-        self, group_id: str, topic_id: UUID, partition: int
-    ) -> DescribeShareGroupOffsetsResponsePartition:
-        answer = DescribeShareGroupOffsetsResponsePartition(
-            partition_index=partition, start_offset=_NO_OFFSET
-        )
-        try:
-            start_offset, done_count, leader_epoch = self._states.keeper.describe_state(
-                group_id, topic_id, partition
-            )
-        except KafkaError:
-            return answer
-        answer.start_offset, answer.leader_epoch = start_offset, leader_epoch
-        if _NO_OFFSET in (start_offset, done_count):
-            return answer
-        try:
-            latest = self._states.keeper.latest_offset(topic_id, partition)
-        except KafkaError as error:
-            return DescribeShareGroupOffsetsResponsePartition(
-                partition_index=partition,
-                error_code=error.code,
-                error_message=message_of(error),
-            )
-        answer.lag = latest - start_offset - done_count
-        return answer
-
-    def alter(
+    async def alter(
         self, context: Context, request: AlterShareGroupOffsetsRequest
     ) -> AlterShareGroupOffsetsResponse:
         """Set start offsets of a group without members; one that is not there yet is made."""
@@ -143,13 +137,13 @@ class ShareGroupOffsets:
             else:
                 share_group = existing(ShareGroup, request.group_id, group)
                 share_group.validate_delete()
-            return self._alter(shard, share_group, request)
+            return await self._alter(shard, share_group, request)
         except KafkaError as refused:
             return AlterShareGroupOffsetsResponse(
                 error_code=refused.code, error_message=message_of(refused)
             )
 
-    def _alter(
+    async def _alter(
         self, shard: Shard, group: ShareGroup, request: AlterShareGroupOffsetsRequest
     ) -> AlterShareGroupOffsetsResponse:
         now_ms = self._states.now_ms()
@@ -175,7 +169,7 @@ class ShareGroupOffsets:
             self._states.commit(changes)
             shard.groups[request.group_id] = group
         if offsets:
-            refused = self._states.initialize(group, offsets)
+            refused = await self._states.initialize(group, offsets)
         return AlterShareGroupOffsetsResponse(
             responses=[
                 self._altered(topic.topic_name, topic.partitions, offsets, refused)
@@ -207,24 +201,24 @@ class ShareGroupOffsets:
             topic_name=name, topic_id=topic_id, partitions=answers
         )
 
-    def delete(
+    async def delete(
         self, context: Context, request: DeleteShareGroupOffsetsRequest
     ) -> DeleteShareGroupOffsetsResponse:
-        """Forget where a group without members is with these topics."""
+        """Delete the offsets of a group without members in these topics."""
         try:
             check_group_id(request.group_id)
             shard = self._shards.shard_of(request.group_id, context.node_id)
             group = existing(ShareGroup, request.group_id, shard.groups.get(request.group_id))
             group.validate_delete()
             return DeleteShareGroupOffsetsResponse(
-                responses=self._delete(group, [topic.topic_name for topic in request.topics])
+                responses=await self._delete(group, [topic.topic_name for topic in request.topics])
             )
         except KafkaError as refused:
             return DeleteShareGroupOffsetsResponse(
                 error_code=refused.code, error_message=message_of(refused)
             )
 
-    def _delete(
+    async def _delete(
         self, group: ShareGroup, names: Sequence[str]
     ) -> list[DeleteShareGroupOffsetsResponseTopic]:
         if not group.has_state_topics:
@@ -244,7 +238,7 @@ class ShareGroupOffsets:
                 refused.append(_not_deleted(name, _NO_ID, error))
             else:
                 wanted[topic_id] = name, partitions
-        failed = self._states.delete(group, wanted)
+        failed = await self._states.delete(group, wanted)
         refused += [
             _not_deleted(wanted[topic_id][0], topic_id, KafkaError(error.code))
             for topic_id, error in failed.items()
@@ -262,3 +256,28 @@ def _not_deleted(
     return DeleteShareGroupOffsetsResponseTopic(
         topic_name=name, topic_id=topic_id, error_code=error.code, error_message=message_of(error)
     )
+
+
+def _offset(
+    seen: SeenStates, group_id: str, topic_id: UUID, partition: int
+) -> DescribeShareGroupOffsetsResponsePartition:
+    answer = DescribeShareGroupOffsetsResponsePartition(
+        partition_index=partition, start_offset=_NO_OFFSET
+    )
+    try:
+        start_offset, done_count, leader_epoch = seen.describe_state(group_id, topic_id, partition)
+    except KafkaError:
+        return answer
+    answer.start_offset, answer.leader_epoch = start_offset, leader_epoch
+    if _NO_OFFSET in (start_offset, done_count):
+        return answer
+    try:
+        latest = seen.latest_offset(topic_id, partition)
+    except KafkaError as error:
+        return DescribeShareGroupOffsetsResponsePartition(
+            partition_index=partition,
+            error_code=error.code,
+            error_message=message_of(error),
+        )
+    answer.lag = latest - start_offset - done_count
+    return answer

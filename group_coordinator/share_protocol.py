@@ -1,6 +1,6 @@
 """The rules of ShareGroupHeartbeat, and of silence, for share groups (KIP-932).
 
-A heartbeat takes these steps, and all changes are written as one batch:
+A heartbeat that changes anything takes these steps, and all changes are written as one batch:
 
     1. create or change the member; a changed subscription, changed topics, or partitions that have
        become ready raise the group epoch
@@ -14,15 +14,16 @@ Source of the rules: Kafka's GroupMetadataManager (shareGroup...).
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from kafkalite.group_coordinator import share_records
 from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.heartbeat_checks import check_epoch, unknown_member
+from kafkalite.group_coordinator.metadata_hash import metadata_hash
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
 from kafkalite.group_coordinator.modern_protocol import (
     ModernProtocol,
@@ -33,21 +34,18 @@ from kafkalite.group_coordinator.modern_records import listed
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.share_assignor import assign_simple
 from kafkalite.group_coordinator.share_group import ShareGroup, ShareMember
-from kafkalite.group_coordinator.share_states import Offsets, ShareStates
+from kafkalite.group_coordinator.share_states import ShareStates
 from kafkalite.group_coordinator.subscriptions import (
     candidates,
-    metadata_hash,
     partition_counts,
 )
-from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.share_group_heartbeat import (
     Assignment,
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
     TopicPartitions,
 )
-
-_logger = logging.getLogger(__name__)
+from kafkalite.wire.rows import SharedResponse
 
 
 class ShareProtocol(ModernProtocol[ShareGroup, ShareMember]):
@@ -59,6 +57,19 @@ class ShareProtocol(ModernProtocol[ShareGroup, ShareMember]):
         self._states = states
 
     # ShareGroupHeartbeat
+
+    def steady(
+        self,
+        group: ShareGroup,
+        caller: Caller,
+        request: ShareGroupHeartbeatRequest,
+        row: tuple[Any, ...],
+    ) -> SharedResponse | None:
+        """The answer to a heartbeat that changes nothing; None to any other."""
+        member = group.members.get(request.member_id)
+        if member is None or not _changes_nothing(group, member, caller, request):
+            return None
+        return self.keep_answer(group, member, caller, row, self._response(group, member))
 
     def heartbeat(
         self,
@@ -73,9 +84,6 @@ class ShareProtocol(ModernProtocol[ShareGroup, ShareMember]):
         Raises KafkaError if it is refused, or cannot be written.
         """
         before = group.members.get(request.member_id)
-        if before is not None and _changes_nothing(group, before, caller, request):
-            self.put_off(group, before.member_id)
-            return self._response(group, before)
         if before is None:
             self.check_room(group)
             if request.member_epoch != JOIN_EPOCH:
@@ -103,7 +111,7 @@ class ShareProtocol(ModernProtocol[ShareGroup, ShareMember]):
                 topic_partitions=listed(TopicPartitions, member.assigned)
             )
         if to_initialize:
-            self._initialize_for_members(group, to_initialize)
+            self._states.initialize_soon(group, to_initialize)
         else:
             group.is_settled = group.epoch == group.assignment_epoch and not group.initializing
         return response
@@ -114,20 +122,6 @@ class ShareProtocol(ModernProtocol[ShareGroup, ShareMember]):
             member_epoch=member.member_epoch,
             heartbeat_interval_ms=self.heartbeat_interval_ms(group),
         )
-
-    def _initialize_for_members(self, group: ShareGroup, offsets: Offsets) -> None:
-        """Begin share states. An error is logged: the next heartbeats try again."""
-        try:
-            for (topic_id, partition), error in self._states.initialize(group, offsets).items():
-                _logger.warning(
-                    "%s: no share state for partition %d of %s: %s",
-                    group.group_id,
-                    partition,
-                    topic_id,
-                    error,
-                )
-        except KafkaError as error:
-            _logger.warning("%s: what was initialized is not noted: %s", group.group_id, error)
 
     def _update_member(self, changes: Changes[ShareGroup], member: ShareMember) -> bool:
         """Step 1. Returns whether the group epoch was raised."""

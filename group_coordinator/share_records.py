@@ -15,6 +15,7 @@ from uuid import UUID
 from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.changes import Change
 from kafkalite.group_coordinator.modern_records import ModernRecords, listed
+from kafkalite.wire.messages import stored
 from kafkalite.wire.messages.stored.share_group_current_member_assignment import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,
@@ -71,6 +72,22 @@ RECORDS = ModernRecords(
     target_epoch_value=ShareGroupTargetAssignmentMetadataValue,
     target=ShareGroupTargetAssignmentMemberKey,
     current=ShareGroupCurrentMemberAssignmentKey,
+)
+
+# The encoders are made with the import, in a thread: a first heartbeat would hold the loop.
+stored.prepare(
+    ShareGroupCurrentMemberAssignmentKey,
+    ShareGroupCurrentMemberAssignmentValue,
+    ShareGroupMemberMetadataKey,
+    ShareGroupMemberMetadataValue,
+    ShareGroupMetadataKey,
+    ShareGroupMetadataValue,
+    ShareGroupStatePartitionMetadataKey,
+    ShareGroupStatePartitionMetadataValue,
+    ShareGroupTargetAssignmentMemberKey,
+    ShareGroupTargetAssignmentMemberValue,
+    ShareGroupTargetAssignmentMetadataKey,
+    ShareGroupTargetAssignmentMetadataValue,
 )
 
 

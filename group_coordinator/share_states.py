@@ -9,44 +9,36 @@ Source of the rules: Kafka's GroupMetadataManager, GroupCoordinatorService (KIP-
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Protocol
+import logging
+from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
 from kafkalite.group_coordinator import share_records
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.share_group import ShareGroup
+from kafkalite.group_coordinator.share_keeper import Offsets, Refusals, ShareStateKeeper
 from kafkalite.group_coordinator.share_records import StateTopic, StateTopics
-from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.errors import ErrorCode, KafkaError
 
-Offsets = Mapping[UUID, Mapping[int, int]]
-"""Start offsets by topic and partition; -1 is "not decided yet"."""
-
-
-class ShareStateKeeper(Protocol):
-    """The share coordinator, as the group coordinator sees it. All raise KafkaError."""
-
-    def initialize_state(
-        self, group_id: str, topic_id: UUID, partition: int, state_epoch: int, start_offset: int
-    ) -> None: ...
-
-    def delete_state(self, group_id: str, topic_id: UUID, partition: int) -> None: ...
-
-    def describe_state(self, group_id: str, topic_id: UUID, partition: int) -> tuple[int, int, int]:
-        """Start offset and delivery complete count (-1: there is none), leader epoch."""
-        ...
-
-    def latest_offset(self, topic_id: UUID, partition: int) -> int:
-        """The offset of the next record of the partition."""
-        ...
+_logger = logging.getLogger(__name__)
 
 
 class ShareStates:
-    """The states of all share groups of a coordinator, over the `keeper` of the states."""
+    """The states of all share groups of a coordinator, over the `keeper` of the states.
 
-    def __init__(self, services: GroupServices, keeper: ShareStateKeeper) -> None:
+    `is_here(group)` tells whether a group is still coordinated here, and not loaded anew: asking
+    the keeper may take a while.
+    """
+
+    def __init__(
+        self,
+        services: GroupServices,
+        keeper: ShareStateKeeper,
+        is_here: Callable[[ShareGroup], bool],
+    ) -> None:
         self._services = services
+        self._is_here = is_here
         self._topics = services.topics
         self.keeper = keeper
         self.now_ms = services.now_ms
@@ -99,21 +91,31 @@ class ShareStates:
             share_records.state_topics(group.group_id, initializing, group.initialized, deleting)
         )
 
-    def initialize(self, group: ShareGroup, offsets: Offsets) -> dict[tuple[UUID, int], KafkaError]:
+    def initialize_soon(self, group: ShareGroup, offsets: Offsets) -> None:
+        """The same as `initialize`. An error is logged: the next heartbeats try again."""
+        self.keeper.soon(lambda: self._initialize_and_say(group, offsets))
+
+    async def _initialize_and_say(self, group: ShareGroup, offsets: Offsets) -> None:
+        try:
+            for (topic_id, partition), error in (await self.initialize(group, offsets)).items():
+                _logger.warning(
+                    "%s: no share state for partition %d of %s: %s",
+                    group.group_id,
+                    partition,
+                    topic_id,
+                    error,
+                )
+        except KafkaError as error:
+            _logger.warning("%s: what was initialized is not noted: %s", group.group_id, error)
+
+    async def initialize(self, group: ShareGroup, offsets: Offsets) -> Refusals:
         """Have the share coordinator begin the state of these partitions. Returns refusals by
         partition.
 
-        They are ready only if none is refused.
+        They are ready only if none is refused. Raises KafkaError if that cannot be noted.
         """
-        refused: dict[tuple[UUID, int], KafkaError] = {}
-        for topic_id, partitions in offsets.items():
-            for partition, start_offset in partitions.items():
-                try:
-                    self.keeper.initialize_state(
-                        group.group_id, topic_id, partition, group.epoch, start_offset
-                    )
-                except KafkaError as error:
-                    refused[topic_id, partition] = error
+        refused = await self.keeper.initialize_states(group.group_id, group.epoch, offsets)
+        self._check_here(group)
         changes = self.changes(group)
         initialized = group.initialized
         if not refused:
@@ -136,6 +138,10 @@ class ShareStates:
         self.commit(changes)
         return refused
 
+    def _check_here(self, group: ShareGroup) -> None:
+        if not self._is_here(group):
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+
     # Deleting
 
     def topics_deleted(self, group: ShareGroup, topic_ids: Collection[UUID]) -> None:
@@ -154,7 +160,7 @@ class ShareStates:
         )
         self.commit(changes)
 
-    def delete_all(self, group: ShareGroup) -> None:
+    async def delete_all(self, group: ShareGroup) -> None:
         """Before a group is deleted: the state of its partitions goes. Raises KafkaError."""
         if not group.has_state_topics:
             return
@@ -173,15 +179,11 @@ class ShareStates:
         changes = self.changes(group)
         changes.add(share_records.state_topics(group.group_id, {}, {}, names))
         self.commit(changes)
-        failed: KafkaError | None = None
-        for topic_id, indexes in partitions.items():
-            for index in sorted(indexes):
-                try:
-                    self.keeper.delete_state(group.group_id, topic_id, index)
-                except KafkaError as error:
-                    failed = error
-        if failed is not None:
-            raise failed
+        failed = await self.keeper.delete_states(
+            group.group_id, {topic_id: sorted(indexes) for topic_id, indexes in partitions.items()}
+        )
+        for error in failed.values():
+            raise error
 
     def partitions_to_delete(self, group: ShareGroup, topic_id: UUID) -> Collection[int] | None:
         """The partitions of a topic that have a state, or whose deletion was begun; else None."""
@@ -191,7 +193,7 @@ class ShareStates:
             return range(self._topics.partition_count(group.deleting[topic_id]))
         return None
 
-    def delete(
+    async def delete(
         self, group: ShareGroup, topics: Mapping[UUID, tuple[str, Collection[int]]]
     ) -> dict[UUID, KafkaError]:
         """Delete the state of topics, which are given with their name and partitions.
@@ -203,13 +205,11 @@ class ShareStates:
             {t: v for t, v in group.initialized.items() if t not in topics},
             {**group.deleting, **{t: name for t, (name, _) in topics.items()}},
         )
-        failed: dict[UUID, KafkaError] = {}
-        for topic_id, (_, indexes) in topics.items():
-            try:
-                for index in indexes:
-                    self.keeper.delete_state(group.group_id, topic_id, index)
-            except KafkaError as error:
-                failed[topic_id] = error
+        refused = await self.keeper.delete_states(
+            group.group_id, {topic_id: indexes for topic_id, (_, indexes) in topics.items()}
+        )
+        self._check_here(group)
+        failed = {topic_id: error for (topic_id, _), error in refused.items()}
         deleted = topics.keys() - failed.keys()
         if deleted:
             left = {t: name for t, name in group.deleting.items() if t not in deleted}

@@ -13,7 +13,9 @@ Source: Kafka's GroupCoordinatorRecordHelpers and its message schemas.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from struct import Struct
+from typing import TYPE_CHECKING, Final, Protocol
+from uuid import UUID
 
 from kafkalite.group_coordinator.offset_table import NO_PRODUCER_ID, CommittedOffset
 from kafkalite.wire.messages.stored import (
@@ -37,14 +39,17 @@ if TYPE_CHECKING:
 StateRecord = tuple[bytes, bytes | None]
 """Key and value. None is a tombstone."""
 
-GROUP_METADATA_VERSION = 3
-OFFSET_COMMIT_KEY = 1
-OFFSET_COMMIT_VERSION = 4
-OFFSET_COMMIT_VERSION_WITH_EXPIRY = 1  # the only one with an expire timestamp
+GROUP_METADATA_VERSION: Final = 3
+OFFSET_COMMIT_VERSION: Final = 4
+OFFSET_COMMIT_VERSION_WITH_EXPIRY: Final = 1  # the only one with an expire timestamp
 
-_encode_key = row_encoder(OffsetCommitKey)
-_encode_value = row_encoder(OffsetCommitValue, OFFSET_COMMIT_VERSION)
-_encode_value_with_expiry = row_encoder(OffsetCommitValue, OFFSET_COMMIT_VERSION_WITH_EXPIRY)
+_encode_key: Final = row_encoder(OffsetCommitKey)
+_encode_value: Final = row_encoder(OffsetCommitValue, OFFSET_COMMIT_VERSION)
+_encode_value_with_expiry: Final = row_encoder(OffsetCommitValue, OFFSET_COMMIT_VERSION_WITH_EXPIRY)
+_PARTITION_BYTES: Final = 4
+_pack_partition: Final = Struct(">i").pack
+_VALUE_START_BYTES: Final = 14
+_pack_value_start: Final = Struct(">hqi").pack  # version, offset, leader epoch
 
 
 @dataclass(slots=True)
@@ -101,21 +106,34 @@ class OffsetLog(Protocol):
         ...
 
 
-def offset_commit(
-    group_id: str, topic: str, partition: int, committed: CommittedOffset
-) -> StateRecord:
-    """The record of a committed offset."""
-    has_expiry = committed.expire_timestamp_ms >= 0
-    value = (
-        committed.offset,
-        committed.leader_epoch,
-        committed.metadata,
-        committed.commit_timestamp_ms,
-        committed.expire_timestamp_ms,
-        committed.topic_id,
-    )
-    encode_value = _encode_value_with_expiry if has_expiry else _encode_value
-    return _encode_key((group_id, topic, partition)), encode_value(value)
+class CommitEncoder:
+    """Encodes what a group commits for one topic at one time.
+
+    Of a key only the partition differs then, its last four bytes, and of a value the offset and the
+    leader epoch, its first. So the rest is encoded once, not for each partition.
+    """
+
+    __slots__ = ("_end", "_expires", "_key_start", "_metadata", "_rest")
+
+    def __init__(
+        self, group_id: str, topic: str, topic_id: UUID, now_ms: int, expire_ms: int
+    ) -> None:
+        self._key_start = _encode_key((group_id, topic, 0))[:-_PARTITION_BYTES]
+        self._rest = (now_ms, expire_ms, topic_id)
+        self._expires = expire_ms >= 0
+        # The end of the last value, and its metadata: most commits have the same, none.
+        self._end = b""
+        self._metadata = ""
+
+    def record(self, partition: int, offset: int, leader_epoch: int, metadata: str) -> StateRecord:
+        """The record of a committed offset."""
+        key = self._key_start + _pack_partition(partition)
+        if self._expires:
+            return key, _encode_value_with_expiry((offset, leader_epoch, metadata, *self._rest))
+        if metadata != self._metadata or not self._end:
+            whole = _encode_value((0, 0, metadata, *self._rest))
+            self._end, self._metadata = whole[_VALUE_START_BYTES:], metadata
+        return key, _pack_value_start(OFFSET_COMMIT_VERSION, offset, leader_epoch) + self._end
 
 
 def offset_tombstone(group_id: str, topic: str, partition: int) -> StateRecord:

@@ -5,7 +5,6 @@ Imported when the first of them comes in, or when a streams group is read back.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 from kafkalite.group_coordinator import admin
@@ -23,8 +22,10 @@ from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.streams_group_describe import DescribedGroup
 from kafkalite.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatRequestRow,
     StreamsGroupHeartbeatResponse,
 )
+from kafkalite.wire.rows import SharedResponse, message_of_row
 
 
 class StreamsGroupRequests:
@@ -34,10 +35,31 @@ class StreamsGroupRequests:
         self._shards = shards
         self.protocol = protocol
 
-    def heartbeat(self, context: Context, request: StreamsGroupHeartbeatRequest) -> Answered:
-        """The answer, and the internal topics to create."""
+    def heartbeat(
+        self,
+        context: Context,
+        row: StreamsGroupHeartbeatRequestRow,
+        message: StreamsGroupHeartbeatRequest | None = None,
+    ) -> SharedResponse | Answered:
+        """The answer; with the internal topics to create, unless nothing has changed.
+
+        `message` is the same as the row, if it was made already.
+        """
+        shard = self._shards.find(row[0], context.node_id)
+        group = None if shard is None else shard.groups.get(row[0])
+        again: SharedResponse | None
+        if isinstance(group, StreamsGroup):
+            again = self.protocol.answer_again(group, context, row)
+            if again is not None:
+                return again
+        request: StreamsGroupHeartbeatRequest
+        request = message or message_of_row(StreamsGroupHeartbeatRequest, row)
         try:
             check_request(request)
+            if isinstance(group, StreamsGroup):
+                again = self.protocol.steady(group, context, request, row)
+                if again is not None:
+                    return again
             return self._heartbeat(context, request)
         except KafkaError as refused:
             response = StreamsGroupHeartbeatResponse(
@@ -72,10 +94,11 @@ class StreamsGroupRequests:
         self.protocol.watch(changes.group)
         return answered
 
-    def describe(self, context: Context, group_ids: Sequence[str]) -> list[DescribedGroup]:
-        def describe(group_id: str) -> DescribedGroup:
+    def describe(self, context: Context, group_id: str) -> DescribedGroup:
+        def describe() -> DescribedGroup:
             check_group_id(group_id)
             group = self._shards.seen(group_id, context.node_id)
             return described(existing(StreamsGroup, group_id, group))
 
-        return admin.each_described(group_ids, describe, partial(DescribedGroup, topology=None))
+        refused = partial(DescribedGroup, topology=None)
+        return admin.described_or_refused(group_id, describe, refused)

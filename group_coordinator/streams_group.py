@@ -66,6 +66,15 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         self.shutdown_requested_by: str | None = None
         self.initial_delay = Timer(lambda: None)
 
+    def request_shutdown(self, member_id: str) -> None:
+        """A member wants all of them to stop; each is told so. The first one's wish counts."""
+        self.shutdown_requested_by = self.shutdown_requested_by or member_id
+        self.answers.clear()
+
+    def close_timers(self) -> None:
+        super().close_timers()
+        self.initial_delay.close()
+
     @property
     def has_its_topics(self) -> bool:
         return self.topology is not None and self.topology.epoch == self.validated_topology_epoch

@@ -1,6 +1,6 @@
 """The rules of StreamsGroupHeartbeat, and of silence, for streams groups (KIP-1071).
 
-A heartbeat takes these steps, and all changes are written as one batch:
+A heartbeat that changes anything takes these steps, and all changes are written as one batch:
 
     1. create or change the member; take in the topology
     2. look at the topics that the topology needs; a change raises the group epoch
@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from kafkalite.group_coordinator import streams_records
-from kafkalite.group_coordinator.callers import Caller
+from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.heartbeat_checks import check_epoch
+from kafkalite.group_coordinator.metadata_hash import metadata_hash
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
 from kafkalite.group_coordinator.modern_protocol import (
     ModernProtocol,
@@ -45,7 +47,6 @@ from kafkalite.group_coordinator.streams_topology import (
     configure,
     required_topics,
 )
-from kafkalite.group_coordinator.subscriptions import metadata_hash
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages import streams_group_heartbeat as heartbeat_messages
 from kafkalite.wire.messages.stored.streams_group_topology import (
@@ -55,6 +56,7 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,
 )
+from kafkalite.wire.rows import SharedResponse
 
 NO_TOPOLOGY_EPOCH = -1
 
@@ -77,6 +79,24 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
 
     # StreamsGroupHeartbeat
 
+    def steady(
+        self,
+        group: StreamsGroup,
+        caller: Caller,
+        request: StreamsGroupHeartbeatRequest,
+        row: tuple[Any, ...],
+    ) -> SharedResponse | None:
+        """The answer to a heartbeat that changes nothing; None to any other."""
+        member = group.members.get(request.member_id)
+        if (
+            member is None
+            or not _changes_nothing(member, caller, request)
+            or not self._is_settled(group, member)
+        ):
+            return None
+        response = self._response(group, member, member, request, is_new=False)
+        return self.keep_answer(group, member, caller, row, response)
+
     def heartbeat(
         self,
         changes: Changes[StreamsGroup],
@@ -88,7 +108,7 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
         """Take in a member that stays, joins or changes. Raises KafkaError if it is refused."""
         group = changes.group
         owned = owned_by(request)
-        before = self._member_for(group, request, owned or Tasks())
+        before = self._member_for(group, request)
         check_state(before, owned)
         topology = self._topology(group, request)
         hashed, configured = self._configured(group, topology)
@@ -120,7 +140,7 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
         self.put_off(group, member.member_id)
         self.watch_revocation(group, member)
         if request.shutdown_application:
-            group.shutdown_requested_by = group.shutdown_requested_by or member.member_id
+            group.request_shutdown(member.member_id)
         response = self._response(group, before, member, request, is_new=is_new)
         problem = configured.problem
         if problem is not None:
@@ -138,8 +158,27 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
             group.endpoint_epoch, group.shutdown_requested_by = 0, None
         return Answered(response, configured.missing)
 
+    def _is_settled(self, group: StreamsGroup, member: StreamsMember) -> bool:
+        """True if there is nothing to do or to say, for the group and for the member."""
+        configured = group.configured
+        return (
+            configured is not None
+            and configured.is_ready
+            and not group.is_metadata_stale
+            and group.shutdown_requested_by is None
+            and member.topology_epoch == configured.epoch
+            and group.epoch == group.assignment_epoch
+            and member.is_reconciled_to(group.assignment_epoch)
+            and group.assignment_configs == self._assignment_configs(group)
+        )
+
+    def _assignment_configs(self, group: StreamsGroup) -> dict[str, str]:
+        """The configs that the targets depend on, as they are now."""
+        count = self._overrides.streams_num_standby_replicas(group.group_id)
+        return {"num.standby.replicas": str(count)}
+
     def _member_for(
-        self, group: StreamsGroup, request: StreamsGroupHeartbeatRequest, owned: Tasks
+        self, group: StreamsGroup, request: StreamsGroupHeartbeatRequest
     ) -> StreamsMember:
         """The member that sent the heartbeat; a new one, not in the group yet, if it joins."""
         if request.member_epoch == JOIN_EPOCH:
@@ -147,7 +186,7 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
             return group.members.get(request.member_id) or group.new_member(request.member_id)
         member = group.member(request.member_id)
         check_epoch(
-            "streams", member, request.member_epoch, lambda: member.assigned.contains(owned)
+            "streams", member, request.member_epoch, lambda: member.assigned.contains(request)
         )
         return member
 
@@ -194,9 +233,7 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
         group, group_id = changes.group, changes.group.group_id
         group.configured, group.is_metadata_stale = configured, False
         validated = configured.epoch if configured.is_ready else NO_TOPOLOGY_EPOCH
-        configs = {
-            "num.standby.replicas": str(self._overrides.streams_num_standby_replicas(group_id))
-        }
+        configs = self._assignment_configs(group)
         before = group.metadata_hash, group.validated_topology_epoch, group.assignment_configs
         if bump or (hashed, validated, configs) != before:
             changes.add(
@@ -275,6 +312,7 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
             member_id=member.member_id,
             member_epoch=member.member_epoch,
             heartbeat_interval_ms=self.heartbeat_interval_ms(group),
+            status=[],
             active_tasks=None,
             standby_tasks=None,
             warmup_tasks=None,
@@ -300,7 +338,7 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
     ) -> StreamsGroupHeartbeatResponse:
         """A member goes. KafkaError(UNKNOWN_MEMBER_ID)."""
         if request.shutdown_application:
-            group.shutdown_requested_by = group.shutdown_requested_by or request.member_id
+            group.request_shutdown(request.member_id)
         self.remove(group, [group.member(request.member_id)])
         return StreamsGroupHeartbeatResponse(
             member_id=request.member_id,
@@ -328,3 +366,22 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
     def watch(self, group: StreamsGroup) -> None:
         group.name_of = self._topics.topic_name
         super().watch(group)
+
+
+def _changes_nothing(
+    member: StreamsMember, caller: Caller, request: StreamsGroupHeartbeatRequest
+) -> bool:
+    """True if the heartbeat only says that the member is there. Nearly every heartbeat is such a
+    one."""
+    return (
+        request.member_epoch == member.member_epoch
+        and request.active_tasks is request.standby_tasks is request.warmup_tasks is None
+        and request.process_id in (None, member.process_id)
+        and request.user_endpoint is None
+        and request.client_tags is None
+        and request.rack_id is None
+        and request.rebalance_timeout_ms == -1
+        and not request.shutdown_application
+        and caller.client_id == member.client_id
+        and shown_host(caller) == member.client_host
+    )

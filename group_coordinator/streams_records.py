@@ -20,6 +20,7 @@ from kafkalite.group_coordinator.streams_tasks import (
     listed,
     partitions_of,
 )
+from kafkalite.wire.messages import stored
 from kafkalite.wire.messages.stored import streams_group_current_member_assignment as current
 from kafkalite.wire.messages.stored import streams_group_target_assignment_member as targets
 from kafkalite.wire.messages.stored.streams_group_current_member_assignment import (
@@ -59,6 +60,22 @@ RECORDS = ModernRecords(
     target_epoch_value=StreamsGroupTargetAssignmentMetadataValue,
     target=StreamsGroupTargetAssignmentMemberKey,
     current=StreamsGroupCurrentMemberAssignmentKey,
+)
+
+# The encoders are made with the import, in a thread: a first heartbeat would hold the loop.
+stored.prepare(
+    StreamsGroupCurrentMemberAssignmentKey,
+    StreamsGroupCurrentMemberAssignmentValue,
+    StreamsGroupMemberMetadataKey,
+    StreamsGroupMemberMetadataValue,
+    StreamsGroupMetadataKey,
+    StreamsGroupMetadataValue,
+    StreamsGroupTargetAssignmentMemberKey,
+    StreamsGroupTargetAssignmentMemberValue,
+    StreamsGroupTargetAssignmentMetadataKey,
+    StreamsGroupTargetAssignmentMetadataValue,
+    StreamsGroupTopologyKey,
+    StreamsGroupTopologyValue,
 )
 
 

@@ -7,7 +7,7 @@ TasksTupleWithEpochs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeVar
 
@@ -35,6 +35,17 @@ class ListedTasks(Protocol):
     def subtopology_id(self) -> str: ...
     @property
     def partitions(self) -> list[int]: ...
+
+
+class SaidTasks(Protocol):
+    """The tasks that a heartbeat names as the member's own; None where it names none."""
+
+    @property
+    def active_tasks(self) -> Sequence[ListedTasks] | None: ...
+    @property
+    def standby_tasks(self) -> Sequence[ListedTasks] | None: ...
+    @property
+    def warmup_tasks(self) -> Sequence[ListedTasks] | None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +94,22 @@ class AssignedTasks:
             )
         )
 
-    def contains(self, said: Tasks) -> bool:
-        """True if all that `said` names is among these tasks."""
+    def contains(self, said: SaidTasks) -> bool:
+        """True if `said` names all three kinds of tasks, and nothing that is not among these: no
+        subtopology either, of which it names no task."""
         return (
-            all(p <= self.active.get(s, {}).keys() for s, p in said.active.items())
-            and all(p <= self.standby.get(s, frozenset()) for s, p in said.standby.items())
-            and all(p <= self.warmup.get(s, frozenset()) for s, p in said.warmup.items())
+            _all_are_in(said.active_tasks, self.active)
+            and _all_are_in(said.standby_tasks, self.standby)
+            and _all_are_in(said.warmup_tasks, self.warmup)
         )
+
+
+def _all_are_in(said: Iterable[ListedTasks] | None, tasks: Mapping[str, Collection[int]]) -> bool:
+    return said is not None and all(
+        each.subtopology_id in tasks
+        and all(index in tasks[each.subtopology_id] for index in each.partitions)
+        for each in said
+    )
 
 
 def _both(left: Partitions, right: Partitions) -> dict[str, frozenset[int]]:

@@ -6,7 +6,6 @@ for two things all the same: to know which topics somebody subscribes to, and to
 members share a group (KIP-848).
 """
 
-import hashlib
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
@@ -130,21 +129,6 @@ def by_name(partitions: Mapping[UUID, Iterable[int]], view: TopicsView) -> dict[
         for topic_id, of_topic in partitions.items()
         if (name := view.topic_name(topic_id)) is not None
     }
-
-
-def metadata_hash(topics: Iterable[str], view: TopicsView) -> int:
-    """A number that is another when a topic is: by its id, or its number of partitions.
-
-    Kept in the log (ConsumerGroupMetadataValue), where Kafka keeps its own, and shown nowhere. A
-    broker that opens what the other one wrote, Kafka or we, finds another number and computes the
-    assignment anew, once.
-    """
-    digest = hashlib.blake2b(digest_size=8)
-    for topic in sorted(topics):
-        topic_id = view.topic_id(topic)
-        if topic_id is not None:
-            digest.update(topic_id.bytes + view.partition_count(topic).to_bytes(4, "big"))
-    return int.from_bytes(digest.digest(), "big", signed=True)
 
 
 class Subscribed(Protocol[M]):

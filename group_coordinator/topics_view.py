@@ -1,6 +1,6 @@
 """The coordinator's view of the cluster's topics."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 from uuid import UUID
 
@@ -10,6 +10,10 @@ class TopicsView(Protocol):
 
     def partition_count(self, topic: str) -> int:
         """0 if there is no such topic."""
+        ...
+
+    def partition_racks(self, topic: str) -> Sequence[Sequence[str]]:
+        """For each partition the racks of its replicas; empty if no broker has one."""
         ...
 
     def topic_id(self, topic: str) -> UUID | None: ...

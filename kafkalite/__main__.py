@@ -10,13 +10,14 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 from kafkalite import __version__, version_and_build
-from kafkalite.config.flags import add_settings
+from kafkalite.config.flags import Parser, add_settings
+from kafkalite.config.ready_file import own_path, remove, write
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
@@ -30,11 +31,6 @@ _DEFAULT_PORT: Final = 9092
 _USAGE_EXIT_CODE: Final = 2
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(_USAGE_EXIT_CODE, f"kafkalite: {message} (kafkalite --help shows the flags)\n")
-
-
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """The flags as given. Exits with code 2 and one sentence when they are wrong."""
     return flags_of_the_broker().parse_args(arguments)
@@ -42,7 +38,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 def flags_of_the_broker() -> argparse.ArgumentParser:
     """The flags of the command without a word."""
-    parser = _Parser(
+    parser = Parser(
         prog="kafkalite",
         description="A broker that speaks Kafka's wire protocol.",
         epilog="Configs have Kafka's names. Flags win over KAFKA_* environment variables, those "
@@ -215,13 +211,11 @@ def _list_configs(flags: argparse.Namespace) -> int:
 def _run(flags: argparse.Namespace) -> int:
     import gc
 
-    gc.disable()  # what is imported stays; no need to look through it again and again
+    gc.disable()  # modules and logs stay; `_serve` turns it on
     from kafkalite.broker import Broker
     from kafkalite.config import BrokerConfig, ConfigError
     from kafkalite.server.host import Host
 
-    gc.freeze()
-    gc.enable()
     _allow_many_files()
     configs = properties(flags)
     clients = _client_settings(flags)
@@ -231,10 +225,11 @@ def _run(flags: argparse.Namespace) -> int:
 
             directory = tempfile.TemporaryDirectory(prefix="kafkalite-")
             configs["log.dirs"] = stack.enter_context(directory)
-        if flags.ready_file is not None:
+        ready_files = [path for path in (flags.ready_file, own_path(os.environ)) if path]
+        for path in ready_files:
             # One left behind by a kill would announce a broker that is not there yet.
-            _remove(flags.ready_file)
-            stack.callback(_remove, flags.ready_file)
+            remove(path)
+            stack.callback(remove, path)
         config = BrokerConfig.from_sources(
             flags.config, os.environ, configs, host=flags.host, port=flags.port
         )
@@ -247,10 +242,10 @@ def _run(flags: argparse.Namespace) -> int:
             from kafkalite.control.process import ControlledProcess
 
             process = ControlledProcess(config, temporary=flags.temporary, loop=host.loop)
-            host.run(_serve, stack.enter_context(process), flags.ready_file, clients)
+            host.run(_serve, stack.enter_context(process), ready_files, clients)
         else:
             broker = stack.enter_context((broker_class or Broker)(config, loop=host.loop))
-            host.run(_serve, broker, flags.ready_file, clients)
+            host.run(_serve, broker, ready_files, clients)
     return 0
 
 
@@ -288,7 +283,7 @@ def _allow_many_files() -> None:
 
 async def _serve(
     broker: Broker | ControlledProcess,
-    ready_file: Path | None,
+    ready_files: Sequence[Path],
     clients: Mapping[str, Mapping[str, str]],
 ) -> None:
     import gc
@@ -298,6 +293,7 @@ async def _serve(
 
     from kafkalite.broker import Broker
     from kafkalite.replica.many_partitions import freeze_when_grown
+    from kafkalite.requests.slices import in_slices_of_task
     from kafkalite.server.listener import StartError
 
     async def stop_on_signal(signals: AsyncIterator[int]) -> None:
@@ -308,13 +304,15 @@ async def _serve(
                 logger.info("stopping on %s", signal.Signals(number).name)
                 broker.stop()
 
+    gc.freeze()
+    gc.enable()
     failure: StartError | None = None
     with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stop_on_signal, signals)
             try:
                 await nursery.start(broker.serve)
-                announce(broker, ready_file, clients)
+                announce(broker, ready_files, clients)
                 if isinstance(broker, Broker):
                     freeze_when_grown(broker.services.topics)
             except StartError as error:
@@ -323,6 +321,8 @@ async def _serve(
             # All of this stays: the collector need not look through it again and again.
             gc.freeze()
             await broker.stopped.wait()
+            if isinstance(broker, Broker):  # the other has closed its clusters
+                await in_slices_of_task(broker.closing())
             nursery.cancel_scope.cancel()
     if failure is not None:
         raise failure
@@ -330,12 +330,18 @@ async def _serve(
 
 def announce(
     broker: Broker | ControlledProcess,
-    ready_file: Path | None,
-    clients: Mapping[str, Mapping[str, str]] | None = None,
+    ready_files: Sequence[Path],
+    clients: Mapping[str, Mapping[str, str]],
 ) -> None:
     """Clients can connect: say so. Raises StartError."""
-    if ready_file is not None:
-        write_ready_file(broker, ready_file, clients)
+    from kafkalite.server.listener import StartError
+
+    ready = how_to_connect(broker, clients)
+    for path in ready_files:
+        try:
+            write(ready, path)
+        except OSError as error:
+            raise StartError(f"cannot write the ready file {path}: {error.strerror}") from None
     bound = ",".join(listener.address for listener in broker.listeners)
     told = ",".join(listener.advertised_address for listener in broker.listeners)
     told = "" if told == bound else f", clients connect to {told}"
@@ -344,16 +350,10 @@ def announce(
         print(f"see it at {page_url}", flush=True)
 
 
-def write_ready_file(
-    broker: Broker | ControlledProcess,
-    path: Path,
-    clients: Mapping[str, Mapping[str, str]] | None = None,
-) -> None:
-    """Say in a file, which appears whole or not at all, how to connect. Raises StartError."""
-    import json
-
-    from kafkalite.server.listener import StartError
-
+def how_to_connect(
+    broker: Broker | ControlledProcess, clients: Mapping[str, Mapping[str, str]]
+) -> dict[str, object]:
+    """The content of the ready file."""
     ready: dict[str, object] = {
         "bootstrap": broker.bootstrap,
         "pid": os.getpid(),
@@ -370,20 +370,7 @@ def write_ready_file(
     for name, attribute in (("control", "control"), ("ui", "page_url")):
         if (told := getattr(broker, attribute, None)) is not None:
             ready[name] = told
-    temporary = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        # It may hold a password.
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(json.dumps(ready) + "\n")
-        os.replace(temporary, path)
-    except OSError as error:
-        raise StartError(f"cannot write the ready file {path}: {error.strerror}") from None
-
-
-def _remove(path: Path) -> None:
-    with suppress(OSError):
-        path.unlink()
+    return ready
 
 
 if __name__ == "__main__":

@@ -36,22 +36,24 @@ from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
-from kafkalite.requests.slices import Steps, at_once, in_slices_of_task
+from kafkalite.requests.slices import Steps, WaitingSteps, at_once, in_slices_of_task
 from kafkalite.security.security import Security, scram_records
 from kafkalite.server.change_gate import change_gate
 from kafkalite.server.connections import Connections
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.flush_gate import flush_gate
 from kafkalite.server.gates import Gate, Gates
+from kafkalite.server.linger_gate import linger_gate
 from kafkalite.server.listener import Listener, StartError, open_listeners
 from kafkalite.server.loop import Loop
 from kafkalite.server.nodes import Nodes, endpoints
 from kafkalite.services import Services
-from kafkalite.supervision import supervised, supervised_service
+from kafkalite.supervision import every, supervised, supervised_service
 from kafkalite.telemetry.client_telemetry import ClientTelemetry
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from kafkalite.coordinators.share_persister import SharePersister
     from kafkalite.coordinators.transaction_coordinator.markers import Markers
     from kafkalite.metrics.endpoint import MetricsEndpoint
     from kafkalite.server.request_handler import RequestHandler
@@ -92,7 +94,7 @@ class Broker:
         self.clock: Clock = SystemClock() if clock is None else clock
         self._files = files
         self.listeners: list[Listener] = list(listeners)
-        self._is_abandoned = False
+        self.is_abandoned = False
         self._life = trio.CancelScope()
         self._fault: Gate | None = None
         self._fetch_sessions = {node_id: self._new_sessions() for node_id in config.node_ids}
@@ -105,7 +107,10 @@ class Broker:
 
     def _new_sessions(self) -> FetchSessionCache:
         slots = self.config.integer("max.incremental.fetch.session.cache.slots")
-        return FetchSessionCache(slots, trio.current_time)
+        return FetchSessionCache(slots, trio.current_time, self._new_session_id)
+
+    def _new_session_id(self) -> int:
+        return self.services.cluster.ids.session()
 
     @property
     def bootstrap(self) -> str:
@@ -148,7 +153,7 @@ class Broker:
 
     def _open(self, stack: ExitStack) -> None:
         config, now_ms = self.config, self.clock.now_ms
-        logs = PartitionLogs(config, now_ms, self._files)
+        self._logs = logs = PartitionLogs(config, now_ms, self._files)
         stack.callback(self._close_logs, logs)
         self.listeners = self.listeners or open_listeners(self.config)
         stack.callback(self._close_listeners)
@@ -184,13 +189,11 @@ class Broker:
         forward: Callable[[Api], Handler] | None = None,
         load: Callable[[Steps[None]], object] = at_once,
         markers: Markers | None = None,
+        persister: SharePersister | None = None,
     ) -> None:
-        """Coordinators, services, jobs, dispatch.
-
-        `forward`: for what others decide. `load`, `markers`: see open_transaction_coordinator.
-        """
+        """Coordinators, services, jobs, dispatch. `forward`: for what others decide."""
         config, now_ms = self.config, self.clock.now_ms
-        share = ShareServices(config, cluster, topics, now_ms)
+        share = ShareServices(config, cluster, topics, self.clock, load=load, persister=persister)
         groups = open_group_coordinator(config, cluster, topics, self.clock, share, load)
         transactions = open_transaction_coordinator(
             config, cluster, topics, groups, now_ms, load=load, markers=markers
@@ -211,9 +214,8 @@ class Broker:
             now_ms=now_ms,
         )
         self.background = Background(config, cluster, topics, logs.manager, now_ms)
-        loop = self._loop
-        if loop is None:
-            loop = Loop()
+        loop = self._loop or Loop()
+        if loop is not self._loop:
             stack.callback(loop.close)
         self._dispatcher = Dispatcher(
             self.services, self._gates(), forward, loads_in_thread=loop.is_hosted
@@ -254,6 +256,7 @@ class Broker:
             authorize=authorize,
             fault=self._fault,
             change=change_gate,
+            linger=linger_gate(self.services.share),
             flush=flush_gate(self.background.flusher),
             count=None if self.metrics is None else self.metrics.requests.count,
             throttle=throttle,
@@ -264,8 +267,7 @@ class Broker:
         self._dispatcher.set_gates(self._gates())
 
     def _open_metrics(self, stack: ExitStack) -> None:
-        port = self.config["kafkalite.metrics.port"]
-        if port is None:
+        if self.config["kafkalite.metrics.port"] is None:
             return
         from kafkalite.metrics.endpoint import MetricsEndpoint
 
@@ -283,17 +285,13 @@ class Broker:
 
     def _open_metadata(self, logs: PartitionLogs) -> MetadataLog:
         integer = self.config.integer
-        config = MetadataLogConfig(
-            **{
-                field.name: integer(field.name.replace("_", "."))
-                for field in fields(MetadataLogConfig)
-            }
-        )
+        names = [field.name for field in fields(MetadataLogConfig)]
+        config = MetadataLogConfig(**{name: integer(name.replace("_", ".")) for name in names})
         return MetadataLog(logs.open_metadata(), self.clock.now_ms, config)
 
     def _close_logs(self, logs: PartitionLogs) -> None:
-        if self._is_abandoned:
-            logs.abandon()
+        if self.is_abandoned:
+            at_once(logs.abandoning())
         else:
             logs.close()
 
@@ -315,16 +313,16 @@ class Broker:
         async with trio.open_nursery() as nursery:
             self.background.start(nursery)
             nursery.start_soon(supervised, "replica moves", services.replica_moves.run)
-            for name, run in (
-                ("group coordinator", services.group_coordinator.run),
-                ("transaction coordinator", services.transaction_coordinator.run),
-            ):
-                await nursery.start(supervised_service, name, run)
+            groups, transactions = services.group_coordinator, services.transaction_coordinator
+            await nursery.start(supervised_service, "group coordinator", groups.run)
+            await nursery.start(supervised_service, "transaction coordinator", transactions.run)
             services.security.run_keys(
                 lambda keys: nursery.start_soon(supervised, "public keys", keys.run)
             )
             if services.security.has_tokens:
-                nursery.start_soon(supervised, "delegation tokens", self._expire_tokens)
+                nursery.start_soon(
+                    every, "delegation tokens", self._seconds_between_expiries, self._expire_tokens
+                )
             nursery.start_soon(supervised, "share groups", services.share.run)
             nursery.start_soon(self._connections.serve)
             nursery.start_soon(self._connections.close_idle)
@@ -339,13 +337,12 @@ class Broker:
             await self._connections.stop(_STOP_PATIENCE_SECONDS)
             nursery.cancel_scope.cancel()
 
+    def _seconds_between_expiries(self) -> float:
+        return self.config.integer("delegation.token.expiry.check.interval.ms") / 1000
+
     async def _expire_tokens(self) -> None:
-        """Remove delegation tokens that have ended, for ever."""
-        services = self.services
-        while True:
-            pause_ms = self.config.integer("delegation.token.expiry.check.interval.ms")
-            await trio.sleep(pause_ms / 1000)
-            await in_slices_of_task(services.cluster.deciding(self._expired_tokens))
+        """Remove delegation tokens that have ended."""
+        await in_slices_of_task(self.services.cluster.deciding(self._expired_tokens))
 
     def _expired_tokens(self) -> Steps[Sequence[object]]:
         yield
@@ -356,13 +353,18 @@ class Broker:
         """Tells whether clients are to be sent here, once it serves: it has not begun to stop."""
         return not self._stop.is_set()
 
+    def closing(self) -> WaitingSteps[None]:
+        """Close the ports and all logs in steps, once `serve` has ended."""
+        self._close_listeners()
+        yield from self._logs.closing()
+
     def stop(self) -> None:
         """Let `serve` end: no more connections, what is in flight is answered."""
         self._stop.set()
 
     def abandon(self) -> None:
         """Let `serve` end as if the process had been killed: it cuts all, flushes nothing."""
-        self._is_abandoned = True
+        self.is_abandoned = True
         self._close_listeners()
         self._connections.cut_all()
         self._life.cancel()
@@ -370,8 +372,7 @@ class Broker:
     def hand_on_listeners(self, node_ids: Collection[int]) -> list[Listener]:
         """The bound listeners of these nodes once more, for a broker that takes their place.
 
-        They stay open when this one closes its own: clients that connect meanwhile wait.
-        Those of nodes that are stopped are opened again. Raises StartError.
+        Clients that connect meanwhile wait. Those of stopped nodes open again. Raises StartError.
         """
         return [
             each.handed_on() if each.is_open else each.open_again(each.advertised_port)
@@ -385,8 +386,8 @@ class Broker:
 
     def answer_through(self, around: Callable[[RequestHandler], RequestHandler] | None) -> None:
         """Let what `around` makes of the dispatcher answer all frames, or the dispatcher itself."""
-        handler: RequestHandler = self._dispatcher
-        self._connections.answer_with(handler if around is None else around(handler))
+        dispatcher = self._dispatcher
+        self._connections.answer_with(dispatcher if around is None else around(dispatcher))
 
     def set_fault_gate(self, fault: Gate | None) -> None:
         """Have requests pass this gate, or none, from the next one on."""

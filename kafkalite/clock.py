@@ -2,7 +2,8 @@
 
     A  what is written, and compared with what was written: timestamps, retention, timeouts of
        transactions, expiry of offsets and producers          `now_ms`
-    B  how long silence may last: sessions and deadlines of members          `time`
+    B  how long silence may last: sessions and deadlines of members,
+       acquisition locks of share groups                         `time`
     C  what a living client waits for: long polls, delays, joins; and the housekeeping of sockets
 
 A and B belong to the broker's clock, which tests may set (control/clock.py). C is trio's,

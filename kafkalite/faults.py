@@ -10,6 +10,7 @@ from kafkalite.control.faults.presets import preset
 from kafkalite.control.faults.rule import Action, Dribble, LogNormal
 
 __all__ = [
+    "advance",
     "answer",
     "corrupt",
     "count",
@@ -19,16 +20,27 @@ __all__ = [
     "drop",
     "errno",
     "error",
+    "expire",
+    "fence",
     "hold",
+    "lose",
+    "move_coordinator",
     "move_leader",
     "patch",
     "preset",
     "random_delay",
+    "rebalance",
     "repeat",
+    "restart",
+    "restart_node",
     "run",
     "silence",
+    "stop_node",
     "throttle",
 ]
+
+
+At = Literal["before", "then", "beside"]
 
 
 class drop:
@@ -104,9 +116,7 @@ def repeat(times: int = 2) -> Action:
     return Action(repeat=times)
 
 
-def run(
-    verb: str, *, at: Literal["before", "then", "beside"] = "before", **arguments: Any
-) -> Action:
+def run(verb: str, *, at: At = "before", **arguments: Any) -> Action:
     """A verb is done at exactly this request: `run("nodes.stop", node=2)`.
 
     "beside": the request does not wait for it.
@@ -119,3 +129,53 @@ def move_leader(topic: str, partition: int | None = None, to: int | None = None)
     is named.
     """
     return run("topics.lead", topic=topic, partition=partition, to=to)
+
+
+def move_coordinator(
+    *, group: str | None = None, transaction: str | None = None, to: int | None = None
+) -> Action:
+    """Another node coordinates a group, or a transactional id, from this request on."""
+    return run("coordinators.move", group=group, transaction=transaction, to=to)
+
+
+def stop_node(node: int, *, at: At = "before") -> Action:
+    """A node dies at exactly this request."""
+    return run("nodes.stop", at=at, node=node)
+
+
+def restart_node(node: int, pause: str = "200ms", *, at: At = "before") -> Action:
+    """A node dies at exactly this request, and comes back after a while."""
+    return run("nodes.restart", at=at, node=node, pause=pause)
+
+
+def restart(*, unclean: bool = False, at: At = "before") -> Action:
+    """The broker is started again at exactly this request; `unclean`: as after kill -9.
+
+    Otherwise it answers what is in flight first, this request among it.
+    """
+    return run("restart", at=at, unclean=unclean)
+
+
+def rebalance(group: str) -> Action:
+    """A group begins to rebalance at exactly this request."""
+    return run("groups.rebalance", group=group)
+
+
+def expire(group: str, member: str | None = None) -> Action:
+    """A member of a group, or each, is let go as if nothing had been heard of it."""
+    return run("groups.expire", group=group, member=member)
+
+
+def fence(transactional_id: str) -> Action:
+    """A transactional producer is fenced at exactly this request."""
+    return run("transactions.fence", transaction=transactional_id)
+
+
+def advance(by: str) -> Action:
+    """Time moves on at exactly this request."""
+    return run("clock.advance", by=by)
+
+
+def lose(topic: str, partition: int = 0, to: int = -1) -> Action:
+    """The records before an offset (-1: all) are lost at exactly this request."""
+    return run("topics.lose", topic=topic, partition=partition, to=to)

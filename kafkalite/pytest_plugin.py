@@ -13,11 +13,12 @@
 
 `@pytest.mark.kafkalite(nodes=3, config={...}, snapshot="orders", seed="orders.yaml",
 clock="frozen", spy="full")` says what the cluster of `kafkalite` is like. All have the profile
-"test" (config/profiles.py), and the spy is on. A fault that was never applied fails its test. The
-report of a test that fails has a section "kafkalite", and with `--kafkalite-traces DIR` its trace
-and its data are kept there. `@pytest.mark.kafkalite_sweep(api=[...], do=[drop.after])` runs a test
-once for each request whose answer can be lost (client/pytest_sweep.py). The fixtures are plain
-objects, good for sync tests and for those in trio and asyncio, which await the verbs of
+"test" (config/profiles.py), and the spy is on. With `--kafkalite-url URL` all but the last two are
+in a kafkalite that runs there (client/elsewhere.py). A fault that was never applied fails its test.
+The report of a test that fails has a section "kafkalite", and with `--kafkalite-traces DIR` its
+trace and its data are kept there. `@pytest.mark.kafkalite_sweep(api=[...], do=[drop.after])` runs
+a test once for each request whose answer can be lost (client/pytest_sweep.py). The fixtures are
+plain objects, good for sync tests and for those in trio and asyncio, which await the verbs of
 `.asynchronous`. pytest imports this module in every run, hence the late imports.
 """
 
@@ -29,10 +30,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import pytest
 
 if TYPE_CHECKING:
+    from kafkalite.client.elsewhere import Elsewhere
     from kafkalite.client.kit import Kit
     from kafkalite.client.local import NewCluster
     from kafkalite.testing import broker
@@ -52,6 +55,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="serve a page that shows the clusters, and print its address; good with --pdb",
     )
     group.addoption(
+        "--kafkalite-url",
+        metavar="URL",
+        help="make the clusters in the kafkalite that has its control port there; its token is in "
+        "KAFKALITE_TOKEN, or follows the URL as #token=...",
+    )
+    group.addoption(
+        "--kafkalite-seed",
+        metavar="N",
+        type=int,
+        default=None,
+        help="make ids, and the luck of faults, of this number and the test's name: a run with the "
+        "same number has the same ones",
+    )
+    group.addoption(
+        "--kafkalite-strict",
+        action="store_true",
+        help="fail a test whose cluster has configs without effect",
+    )
+    group.addoption(
         "--kafkalite-traces",
         metavar="DIR",
         type=Path,
@@ -69,8 +91,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     config.addinivalue_line(
         "markers",
-        "kafkalite_sweep(api, do, limit=300, **when): run the test once for each request of the "
-        "cluster of kafkalite that matches, with a fault at exactly this one",
+        "kafkalite_sweep(api, do, pairs=False, limit=300, **when): run the test once for each "
+        "request of the cluster of kafkalite that matches, with a fault at exactly this one",
     )
 
 
@@ -103,12 +125,16 @@ def _watched(request: pytest.FixtureRequest, name: str, kit: Kit, spy: str) -> G
     item.stash.setdefault(_KITS, {})[name] = kit
     yield
     # A fault that was never applied has shown nothing: the test that put it in fails.
-    unfired = kit.faults.unfired()
-    if unfired and not item.stash.get(_FAILED, False):
+    wrong = list(kit.faults.unfired())
+    if item.config.getoption("--kafkalite-strict"):
+        wrong += [
+            f"{each.name}={each.value} of {each.where}: {each.why}" for each in kit.unsupported()
+        ]
+    if wrong and not item.stash.get(_FAILED, False):
         _tell(item, name, kit)
     del item.stash[_KITS][name]
-    if unfired:
-        pytest.fail("; ".join(unfired), pytrace=False)
+    if wrong:
+        pytest.fail("; ".join(wrong), pytrace=False)
 
 
 def _tell(item: pytest.Item, name: str, kit: Kit) -> None:
@@ -164,6 +190,7 @@ def kafkalite_broker(request: pytest.FixtureRequest) -> Iterator[broker]:
     from kafkalite.testing import broker
 
     marked: dict[str, Any] = {"profile": "test", "ui": _has_page(request), **_marked(request)}
+    marked["config"] = _seeded(request, marked.get("config"))
     spy = marked.pop("spy", "on")
     with broker(**marked) as running, _watched(request, "kafkalite_broker", running, spy):
         _announce(request, running)
@@ -175,18 +202,45 @@ def kafkalite_broker_session(request: pytest.FixtureRequest) -> Iterator[broker]
     """One broker for all tests of the run that ask for it."""
     from kafkalite.testing import broker
 
-    with broker(profile="test", ui=_has_page(request)) as running:
+    with broker(_seeded(request), profile="test", ui=_has_page(request)) as running:
         _announce(request, running)
         yield running
 
 
 @pytest.fixture(scope="session")
-def kafkalite_session(request: pytest.FixtureRequest) -> Iterator[broker]:
+def kafkalite_session(request: pytest.FixtureRequest) -> Iterator[broker | Elsewhere]:
     """The broker of this run, whose clusters the other fixtures are."""
+    url = request.config.getoption("--kafkalite-url")
+    if url is not None:
+        yield from _elsewhere(url, _seeded(request))
+        return
     from kafkalite.testing import broker
 
-    with broker(profile="test", ui=_has_page(request)) as running:
+    with broker(_seeded(request), profile="test", ui=_has_page(request)) as running:
         _announce(request, running)
+        yield running
+
+
+def _seeded(
+    request: pytest.FixtureRequest, config: Mapping[str, object] | None = None, number: int = 0
+) -> dict[str, object]:
+    """The configs of a broker, with a seed of its own if --kafkalite-seed is given."""
+    seed = request.config.getoption("--kafkalite-seed")
+    if seed is None:
+        return dict(config or {})
+    name = f"{seed}/{_node(request).nodeid}/{request.fixturename}/{number}"
+    return {"kafkalite.seed": crc32(name.encode()), **(config or {})}
+
+
+def _elsewhere(url: str, config: Mapping[str, object]) -> Iterator[Elsewhere]:
+    from kafkalite.client.elsewhere import Elsewhere, address
+    from kafkalite.control.problems import Problem
+
+    with ExitStack() as stack:
+        try:
+            running = stack.enter_context(Elsewhere(*address(url), config))
+        except (ValueError, OSError, Problem) as error:
+            pytest.fail(f"--kafkalite-url {url}: no cluster there: {error}", pytrace=False)
         yield running
 
 
@@ -208,13 +262,16 @@ def _announce(request: pytest.FixtureRequest, running: broker) -> None:
 
 
 @pytest.fixture
-def kafkalite(request: pytest.FixtureRequest, kafkalite_session: broker) -> Iterator[NewCluster]:
+def kafkalite(
+    request: pytest.FixtureRequest, kafkalite_session: broker | Elsewhere
+) -> Iterator[NewCluster]:
     """A cluster of this test's own, on a port of its own, as its marker says."""
     marked = _marked(request)
     unknown = sorted(set(marked) - set(_MARK_FIELDS))
     if unknown:
         known = ", ".join(_MARK_FIELDS)
         raise pytest.UsageError(f"kafkalite({', '.join(unknown)}=...): the marker has {known}")
+    marked["config"] = _seeded(request, marked.get("config"))
     seed, clock = marked.pop("seed", None), marked.pop("clock", None)
     spy = marked.pop("spy", "on")
     with (
@@ -244,9 +301,10 @@ def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
 
 @pytest.fixture
 def kafkalite_factory(
-    request: pytest.FixtureRequest, kafkalite_session: broker
+    request: pytest.FixtureRequest, kafkalite_session: broker | Elsewhere
 ) -> Iterator[Callable[..., NewCluster]]:
     """Makes clusters for one test: `kafkalite_factory(nodes=3, config={...})`."""
+    numbers = count()
     with ExitStack() as stack:
 
         def make(
@@ -256,7 +314,8 @@ def kafkalite_factory(
             snapshot: str | None = None,
             spy: str = "on",
         ) -> NewCluster:
-            new = kafkalite_session.new_cluster(nodes=nodes, config=config, snapshot=snapshot)
+            configs = _seeded(request, config, next(numbers))
+            new = kafkalite_session.new_cluster(nodes=nodes, config=configs, snapshot=snapshot)
             cluster = stack.enter_context(new)
             stack.enter_context(_watched(request, cluster.cluster, cluster, spy))
             return cluster
@@ -265,7 +324,9 @@ def kafkalite_factory(
 
 
 @pytest.fixture
-def kafkalite_reset(request: pytest.FixtureRequest, kafkalite_session: broker) -> Iterator[broker]:
+def kafkalite_reset(
+    request: pytest.FixtureRequest, kafkalite_session: broker | Elsewhere
+) -> Iterator[broker | Elsewhere]:
     """The run's default cluster, which keeps its address; reset after the test."""
     try:
         with _watched(request, "kafkalite_reset", kafkalite_session, "on"):

@@ -12,20 +12,26 @@ from __future__ import annotations
 import logging
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
 import trio
 
+from kafkalite.apis import SHARE_MODULES, STREAMS_MODULES
 from kafkalite.broker import Broker
 from kafkalite.clock import Clock
 from kafkalite.cluster.features import SUPPORTED_FEATURES
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.config.quorum import quorum_config
+from kafkalite.coordinators.latest_offsets import LatestOffsets
 from kafkalite.coordinators.loading import Loader
+from kafkalite.coordinators.share_coordinator.state_log import coordinator_key
+from kafkalite.coordinators.share_persister import SharePersister
+from kafkalite.coordinators.share_state_requests import ShareStateRequests
 from kafkalite.coordinators.transaction_coordinator.marker_channels import MarkerChannels
 from kafkalite.coordinators.transaction_joins import TransactionJoins
 from kafkalite.group_coordinator.java_hash import partition_of_key
@@ -40,10 +46,12 @@ from kafkalite.quorum.registration import Registration, RegistrationRefused
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.replicated_topics import ReplicatedTopics
+from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replication.replica import ReplicationConfig
 from kafkalite.replication.replicas import Replicas
 from kafkalite.replication.throttle import Throttle, Throttles
-from kafkalite.requests.slices import Steps, release
+from kafkalite.requests.disk_threads import in_disk_thread
+from kafkalite.requests.slices import Steps, in_slices_of_task, release
 from kafkalite.security.peer_connections import peer_connect
 from kafkalite.server.forwarded import forwarded
 from kafkalite.server.gates import Gates
@@ -134,6 +142,11 @@ class QuorumBroker(Broker):
             cordoned_directories=logs.cordoned_directory_ids,
             connect=peer_connect(config, self._quorum.controllers),
         )
+        logs.failed_directory = self._directory_failed
+
+    def _directory_failed(self, path: Path, error: OSError) -> None:
+        """Others are to lead what lies there: the controllers hear of it before the next beat."""
+        self.membership.lifecycle.directories_changed()
 
     def _check_formatted(self) -> None:
         """The cluster id must be known before the controllers are asked. Raises StartError."""
@@ -200,7 +213,9 @@ class QuorumBroker(Broker):
         if self.membership.lifecycle.may_go.is_set():
             return
         try:
-            self._open_partitions()
+            async with self.membership.tail.turn:
+                await self._open_partitions()
+                self._serve_what_is_open()
         except (ConfigError, KafkaError, OSError) as error:
             self._refusals.append(str(error))
             return
@@ -228,14 +243,18 @@ class QuorumBroker(Broker):
             self._served.set()
             await self._joins.close()
             await self._markers.close()
+            await self._persister.close()
 
-    def _open_partitions(self) -> None:
-        """The metadata are as of now: open what they say is here."""
+    async def _open_partitions(self) -> None:
+        """The metadata are as of now: open what they say is here, in slices."""
         # Else the first Fetch of a follower imports it, which holds the loop.
         import_module("kafkalite.replica.follower_reader")
+        # Else the first election of a coordinator of such groups does.
+        for name in (*SHARE_MODULES, *STREAMS_MODULES):
+            import_module(f"kafkalite.{name}")
 
         config, cluster, logs = self.config, self.cluster, self._logs
-        logs.set_strays_aside(cluster.image, config.node_id)
+        await in_disk_thread(partial(logs.set_strays_aside, cluster.image, config.node_id))
         self.replicas = Replicas(
             config.node_id,
             brokers=cluster,
@@ -243,7 +262,7 @@ class QuorumBroker(Broker):
             address_of=self._address_of,
             ask_controller=self.membership.alter_partition,
             config=_replication_config(self),
-            throttles=_throttles(config),
+            throttles=throttles_of(config),
             connect=self._connect_to_brokers,
         )
         self.topics = ReplicatedTopics(
@@ -254,8 +273,13 @@ class QuorumBroker(Broker):
             ask_for=self._ask_for,
             tell_directory=self.membership.assignments.tell,
         )
-        tell_directory = self.membership.assignments.tell
+        await in_slices_of_task(self.topics.opening())
         self._are_topics_open = True
+
+    def _serve_what_is_open(self) -> None:
+        """Coordinators, and all that serves clients."""
+        config, cluster, logs = self.config, self.cluster, self._logs
+        tell_directory = self.membership.assignments.tell
         moves = ReplicaMoves(config, cluster, self.topics, logs, tell_directory)
         forward = forwarded(self.membership.forwarding.forward)
         seconds = config.integer("request.timeout.ms") / 1000
@@ -263,10 +287,15 @@ class QuorumBroker(Broker):
         self._markers = MarkerChannels(
             self.topics, self._address_of, seconds, self._connect_to_brokers
         )
+        self._persister = SharePersister(
+            ShareStateRequests(self._share_coordinator_of, seconds, self._connect_to_brokers),
+            LatestOffsets(self.topics, self._address_of, seconds, self._connect_to_brokers),
+        )
         self._put_together(
             *(self._stack, cluster, self.topics, logs, moves, forward),
             load=self._loader.load,
             markers=self._markers,
+            persister=self._persister,
         )
 
     def _gates(self) -> Gates:
@@ -274,6 +303,7 @@ class QuorumBroker(Broker):
         patience_seconds = {
             OFFSETS_TOPIC: integer("offsets.commit.timeout.ms") / 1000,
             TRANSACTIONS_TOPIC: integer("request.timeout.ms") / 1000,
+            SHARE_STATE_TOPIC: integer("share.coordinator.write.timeout.ms") / 1000,
         }
         return replace(
             super()._gates(),
@@ -282,14 +312,21 @@ class QuorumBroker(Broker):
         )
 
     def _coordinator_of(self, transactional_id: str) -> Address | None:
-        topic = self.topics.get(TRANSACTIONS_TOPIC)
+        return self._leader_of(TRANSACTIONS_TOPIC, transactional_id)
+
+    def _share_coordinator_of(self, key: SharePartitionKey) -> Address | None:
+        return self._leader_of(SHARE_STATE_TOPIC, coordinator_key(key))
+
+    def _leader_of(self, topic_name: str, key: str) -> Address | None:
+        """The address of the broker that coordinates what has this key; None if none does."""
+        topic = self.topics.get(topic_name)
         if topic is None:
             return None
-        index = partition_of_key(transactional_id, len(topic.partitions))
+        index = partition_of_key(key, len(topic.partitions))
         return self._address_of(topic.partitions[index].leader_id)
 
-    def _ask_for(self, new: NewTopic) -> None:
-        self.membership.topic_requests.ask_for(
+    def _ask_for(self, new: NewTopic) -> KafkaError | None:
+        return self.membership.topic_requests.ask_for(
             CreatableTopic(
                 name=new.name,
                 num_partitions=new.partition_count,
@@ -298,7 +335,8 @@ class QuorumBroker(Broker):
                     CreatableTopicConfig(name=name, value=value)
                     for name, value in new.configs.items()
                 ],
-            )
+            ),
+            new.retry_seconds,
         )
 
     def _address_of(self, node_id: int) -> Address | None:
@@ -318,7 +356,7 @@ class QuorumBroker(Broker):
         self.membership.lifecycle.begin_shutdown()
 
 
-def _throttles(config: BrokerConfig) -> Throttles:
+def throttles_of(config: BrokerConfig) -> Throttles:
     def side(name: str) -> Throttle:
         return Throttle(
             lambda: config.integer(f"{name}.replication.throttled.rate"),

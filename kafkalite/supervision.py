@@ -21,12 +21,7 @@ logger = logging.getLogger(__name__)
 RESTART_SECONDS: Final = 1.0
 
 
-async def supervised(
-    name: str,
-    run: Callable[[], Awaitable[object]],
-    *,
-    restart_seconds: float = RESTART_SECONDS,
-) -> None:
+async def supervised(name: str, run: Callable[[], Awaitable[object]]) -> None:
     """Run a task until it ends by itself; after an error, again.
 
     Args:
@@ -34,7 +29,7 @@ async def supervised(
         run: to be called again after an error.
     """
     trouble = SaidOnce(name, logger)
-    trio.lowlevel.current_task().name = name  # for who looks at the tasks
+    trio.lowlevel.current_task().name = name  # shown where tasks are listed
     while True:
         try:
             await run()
@@ -42,7 +37,7 @@ async def supervised(
             trouble.failed(error)
         else:
             return
-        await trio.sleep(restart_seconds)
+        await trio.sleep(RESTART_SECONDS)
 
 
 async def every(
@@ -54,13 +49,14 @@ async def every(
     trouble = SaidOnce(name, logger)
     trio.lowlevel.current_task().name = name
     while True:
-        await trio.sleep(seconds())
+        interval_seconds = seconds()
+        await trio.sleep(interval_seconds)
         try:
             pause = work()
             if pause is not None:
                 await pause
         except Exception as error:  # noqa: BLE001 - said, and tried again
-            trouble.failed(error)
+            trouble.failed(error, interval_seconds)
 
 
 class _Started:

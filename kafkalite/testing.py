@@ -15,7 +15,6 @@ as methods. pytest users have the fixtures of pytest_plugin.py.
 
 from __future__ import annotations
 
-import asyncio
 import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -30,7 +29,7 @@ import trio
 
 from kafkalite.broker import Broker
 from kafkalite.client.effects import Effects, check_effects
-from kafkalite.client.local import LocalKit, NewCluster, at_once, in_trio
+from kafkalite.client.local import LocalKit, NewCluster, at_once, in_thread, in_trio, result_of
 from kafkalite.client.values import text_of
 from kafkalite.config import BrokerConfig
 from kafkalite.config.profiles import profile as configs_of
@@ -41,6 +40,7 @@ from kafkalite.replica.record_removal import lose_records, remove_records
 from kafkalite.replica.topics import NewTopic
 from kafkalite.server.host import Host
 from kafkalite.server.loop import Loop
+from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.control.port import ControlPort
@@ -209,10 +209,10 @@ class broker(LocalKit):
         )
 
     def _partition(self, topic: str, index: int) -> Partition:
-        found = self._running.services.topics.get(topic)
-        if found is None or not 0 <= index < len(found.partitions):
-            raise KeyError(f"{topic}-{index}")
-        return found.partitions[index]
+        try:
+            return self._running.services.topics.partition(topic, index)
+        except KafkaError as error:
+            raise KeyError(f"{topic}-{index}") from error
 
     # In a thread
 
@@ -273,7 +273,7 @@ class broker(LocalKit):
 
     async def __aenter__(self) -> Self:
         if not in_trio():
-            await asyncio.to_thread(self.__enter__)
+            await in_thread(self.__enter__)
             return self
         async with AsyncExitStack() as stack:
             await self._start(stack)
@@ -288,7 +288,8 @@ class broker(LocalKit):
             if self._data_dir is None
             else {**self._properties, "log.dirs": str(self._data_dir)}
         )
-        keeps = self._data_dir is not None or "log.dirs" in self._properties
+        named = {"log.dirs", "log.dir"} & self._properties.keys()
+        keeps = self._data_dir is not None or bool(named)
         control = None
         if config.has_control_port:
             from kafkalite.control.port import ControlPort
@@ -318,7 +319,7 @@ class broker(LocalKit):
         traceback: TracebackType | None,
     ) -> None:
         if self._thread is not None:
-            await asyncio.to_thread(self.__exit__, kind, error, traceback)
+            await in_thread(self.__exit__, kind, error, traceback)
             return
         try:
             await self._stack.__aexit__(kind, error, traceback)
@@ -366,10 +367,7 @@ class broker(LocalKit):
         doing = self._doing(verb, cluster, fields)
         if self._token is None:
             return await doing
-        future = self._submit(doing)
-        if in_trio():
-            return await trio.to_thread.run_sync(future.result, abandon_on_cancel=True)
-        return await asyncio.wrap_future(future)
+        return await result_of(self._submit(doing))
 
     def _doing(
         self, verb: str, cluster: str, fields: Mapping[str, Any]

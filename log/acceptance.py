@@ -7,66 +7,33 @@ any other one validation.py gives the reason, or rewrites the batch.
 from __future__ import annotations
 
 from struct import Struct
-from typing import NamedTuple
+from typing import Final
 
-from crc32c import crc32c
-
+from kafkalite.log.accepted_batch import AcceptedBatch
 from kafkalite.log.config import LogConfig
-from kafkalite.log.record_walk import REFUSED, walk
+from kafkalite.log.record_walk import LEAST, MOST, REFUSED, walk
+from kafkalite.wire.checksum import crc32c
 from kafkalite.wire.compression import Compression, DecompressionError, decompress
 from kafkalite.wire.record_batch import (
     ATTRIBUTES_POSITION,
     COMPRESSION_MASK,
-    CONTROL_FLAG,
     HEADER_BYTES,
     LOG_APPEND_TIME_FLAG,
     LOG_OVERHEAD,
     MAGIC,
     NO_PRODUCER_ID,
-    NO_SEQUENCE,
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
     RecordBatch,
-    increment_sequence,
 )
 from kafkalite.wire.stream_decompression import is_lz4_frame
 
-# An append changes only the fields before the magic, which the checksum does not cover: offset,
-# length, epoch.
-UNCHANGED_POSITION = 16
+# The records of a batch that is not compressed, in the bytes that the checksum covers.
+_RECORDS_UNDER_CRC: Final = HEADER_BYTES - ATTRIBUTES_POSITION
 
 # The header (wire/record_batch.py) without the leader epoch.
-_unpack_header = Struct(">qi4xBIhiqqqhii").unpack_from
-_CODEC_AND_TRANSACTIONAL = COMPRESSION_MASK | TRANSACTIONAL_FLAG
-
-
-class AcceptedBatch(NamedTuple):
-    """A batch that may be appended: its bytes from the magic on, and its header's fields."""
-
-    buffers: tuple[bytes | memoryview, ...]
-    size_bytes: int
-    attributes: int
-    last_offset_delta: int
-    max_timestamp: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-    record_count: int
-    log_append_time_ms: int = NO_TIMESTAMP
-
-    @property
-    def is_transactional(self) -> bool:
-        return bool(self.attributes & TRANSACTIONAL_FLAG)
-
-    @property
-    def is_control(self) -> bool:
-        return bool(self.attributes & CONTROL_FLAG)
-
-    @property
-    def last_sequence(self) -> int:
-        if self.base_sequence == NO_SEQUENCE:
-            return NO_SEQUENCE
-        return increment_sequence(self.base_sequence, self.last_offset_delta)
+_unpack_header: Final = Struct(">qi4xBIhiqqqhii").unpack_from
+_CODEC_AND_TRANSACTIONAL: Final = COMPRESSION_MASK | TRANSACTIONAL_FLAG
 
 
 def accept(
@@ -90,29 +57,38 @@ def accept(
         base_sequence,
         count,
     ) = _unpack_header(records)
-    view = memoryview(records)
+    body = memoryview(records)[ATTRIBUTES_POSITION:]
+    codec = attributes & COMPRESSION_MASK
+    plain = None if codec else body.tobytes()
+    under_crc = plain or body
+    # Negative timestamps, which no producer writes, are validation.py's.
+    lowest = max(now_ms - config.max_age_ms, NO_TIMESTAMP) - base_timestamp
+    largest = max_timestamp - base_timestamp
     if not (
         base_offset == 0
         and magic == MAGIC
         and length + LOG_OVERHEAD == size
         and attributes & _CODEC_AND_TRANSACTIONAL == attributes
         and 0 < count == last_offset_delta + 1
-        and max_timestamp >= NO_TIMESTAMP
+        and NO_TIMESTAMP <= max_timestamp <= now_ms + config.message_timestamp_after_max_ms
+        and lowest <= largest <= MOST
         and (producer_id <= NO_PRODUCER_ID or base_sequence >= 0)
-        and crc == crc32c(view[ATTRIBUTES_POSITION:])
-        and (data := _unpacked(attributes & COMPRESSION_MASK, view[HEADER_BYTES:])) is not None
+        and crc == crc32c(under_crc)
+        and (data := plain or _decompressed(codec, body[_RECORDS_UNDER_CRC:])) is not None
         and walk(
             data,
+            0 if codec else _RECORDS_UNDER_CRC,
             count,
-            now_ms - config.message_timestamp_before_max_ms - base_timestamp,
-            now_ms + config.message_timestamp_after_max_ms - base_timestamp,
-            needs_keys=config.compact,
+            lowest,
+            largest,
+            config.compact,
         )
-        == max_timestamp - base_timestamp
+        == largest
     ):
         return None
     return AcceptedBatch(
-        (view[UNCHANGED_POSITION:],),
+        crc,
+        under_crc,
         size,
         attributes,
         last_offset_delta,
@@ -121,14 +97,11 @@ def accept(
         producer_epoch,
         base_sequence,
         count,
-        NO_TIMESTAMP,
     )
 
 
-def _unpacked(codec: int, data: memoryview) -> bytes | None:
+def _decompressed(codec: int, data: memoryview) -> bytes | None:
     """The decompressed records; None if they are not as producers compress them."""
-    if not codec:
-        return bytes(data)
     if codec > Compression.ZSTD or (codec == Compression.LZ4 and not is_lz4_frame(data)):
         return None
     try:
@@ -139,7 +112,9 @@ def _unpacked(codec: int, data: memoryview) -> bytes | None:
 
 def unpacked(batch: RecordBatch) -> bytes | None:
     """A batch's decompressed records; None if they are not as producers compress them."""
-    return _unpacked(batch.attributes & COMPRESSION_MASK, batch.buffer[HEADER_BYTES:])
+    data = batch.buffer[HEADER_BYTES:]
+    codec = batch.attributes & COMPRESSION_MASK
+    return _decompressed(codec, data) if codec else data.tobytes()
 
 
 def largest_timestamp(
@@ -160,22 +135,6 @@ def largest_timestamp(
         lowest = max(lowest, now_ms - config.message_timestamp_before_max_ms)
         highest = now_ms + config.message_timestamp_after_max_ms
     base = batch.base_timestamp
-    largest = walk(
-        data, batch.record_count, lowest - base, highest - base, needs_keys=config.compact
-    )
+    least, most = max(lowest - base, LEAST), min(highest - base, MOST)
+    largest = walk(data, 0, batch.record_count, least, most, config.compact)
     return None if largest == REFUSED else max(base + largest, NO_TIMESTAMP)
-
-
-def as_accepted(batch: RecordBatch) -> AcceptedBatch:
-    """A batch that a leader accepted before, for a follower's append."""
-    return AcceptedBatch(
-        (batch.buffer[UNCHANGED_POSITION:],),
-        batch.size_bytes,
-        batch.attributes,
-        batch.last_offset_delta,
-        batch.max_timestamp,
-        batch.producer_id,
-        batch.producer_epoch,
-        batch.base_sequence,
-        batch.record_count,
-    )

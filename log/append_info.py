@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kafkalite.log.producer_entry import BatchMetadata
-from kafkalite.wire.record_batch import NO_TIMESTAMP
 
 
-class AppendInfo(NamedTuple):
+class AppendInfo:
     """The offsets that a batch got. A retry (`is_duplicate`) has those of the first append."""
 
-    base_offset: int
-    last_offset: int
-    log_append_time_ms: int
-    log_start_offset: int
-    max_timestamp: int = NO_TIMESTAMP
-    record_count: int = 0
-    size_bytes: int = 0
-    is_duplicate: bool = False
+    __slots__ = (
+        "base_offset",
+        "is_duplicate",
+        "last_offset",
+        "log_append_time_ms",
+        "log_start_offset",
+    )
+
+    def __init__(
+        self,
+        base_offset: int,
+        last_offset: int,
+        log_append_time_ms: int,
+        log_start_offset: int,
+        *,
+        is_duplicate: bool = False,
+    ) -> None:
+        self.base_offset = base_offset
+        self.last_offset = last_offset
+        self.log_append_time_ms = log_append_time_ms
+        self.log_start_offset = log_start_offset
+        self.is_duplicate = is_duplicate
 
 
 def as_duplicate(first: BatchMetadata, log_start_offset: int) -> AppendInfo:

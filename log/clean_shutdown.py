@@ -1,17 +1,28 @@
-"""`.kafka_cleanshutdown`: the last broker closed all logs of the data directory.
+"""A clean shutdown: all logs of a data directory are closed, and `.kafka_cleanshutdown` says so.
 
-It holds `{"version":0,"brokerEpoch":-1}`. Source: Kafka's CleanShutdownFileHandler; KIP-966.
+The file holds `{"version":0,"brokerEpoch":-1}`. Source: Kafka's CleanShutdownFileHandler; KIP-966.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Generator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
+from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.files import CLEAN_SHUTDOWN, Files
+from kafkalite.log.log import Log
+from kafkalite.wire.errors import KafkaError
+
+_logger = logging.getLogger(__name__)
 
 UNKNOWN_BROKER_EPOCH = -1
+
+# For so many unflushed logs, one sync(2) of everything is faster than a few fsyncs for each.
+_SYNC_AT_ONCE = 100
 
 
 def take_clean_shutdown(directory: Path, files: Files) -> int | None:
@@ -34,3 +45,34 @@ def mark_clean_shutdown(directory: Path, files: Files, broker_epoch: int) -> Non
     """Write the file. Raises OSError."""
     content = json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":"))
     files.write_atomically(directory / CLEAN_SHUTDOWN, content.encode())
+
+
+def close_logs(logs: Sequence[Log], files: Files) -> Generator[DiskWait | None, None, bool]:
+    """Close all logs, one a step; True if every one closed cleanly.
+
+    A step that can be called waits for the disk.
+    """
+    unflushed = [log for log in logs if log.recovery_point < log.log_end_offset]
+    at_once = len(unflushed) >= _SYNC_AT_ONCE
+    failed: list[Log] = []
+
+    def close(log: Log) -> None:
+        try:
+            log.close(sync=not at_once)
+        except KafkaError as error:
+            _logger.error("%s", error)
+            failed.append(log)
+
+    for log in logs:
+        closing = DiskWait(partial(close, log))
+        is_flushed = at_once or log.recovery_point >= log.log_end_offset
+        yield None if is_flushed else closing
+        closing.finish()
+    failed += [log for log in logs if log.offline_reason is not None]
+    if at_once and not failed:
+        syncing = DiskWait(files.sync_everything)
+        yield syncing
+        syncing.finish()
+        for log in unflushed:
+            log.synced()
+    return not failed

@@ -118,7 +118,7 @@ class Cleaner:
             return None
 
     def _failed(self, log: Log, error: OSError | KafkaError) -> None:
-        """Take a log out of the cleaner's care: its disk fails, or it is damaged."""
+        """Leave a log out from now on: its disk fails, or it is damaged."""
         if isinstance(error, OSError):
             log.storage_error(error)
         elif log.offline_reason is None:

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
+from typing import Final
 
-FOREVER = 2**63 - 1
+FOREVER: Final = 2**63 - 1
+_LONG_AGO_MS: Final = 2**60
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,6 @@ class LogConfig:
     segment_index_bytes: int = 10_485_760
     segment_jitter_ms: int = 0
     segment_ms: int = 604_800_000
-    unclean_leader_election_enable: bool = False
     # kafkalite.visible.after.flush, which Kafka does not have: the high watermark follows the
     # recovery point.
     visible_after_flush: bool = False
@@ -60,26 +61,31 @@ class LogConfig:
     keeps_batches: bool = field(init=False, compare=False)
     # No batch may be larger.
     max_batch_bytes: int = field(init=False, compare=False)
+    # message.timestamp.before.max.ms, or an age beyond that of any timestamp that is not negative.
+    max_age_ms: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         compact = "compact" in self.cleanup_policy
         is_limited = compact and self.max_compaction_lag_ms > 0
         log_append_time = self.message_timestamp_type == "LogAppendTime"
-        for name, value in (
-            ("compact", compact),
-            ("delete", "delete" in self.cleanup_policy),
-            ("log_append_time", log_append_time),
-            (
-                "max_segment_ms",
-                min(self.max_compaction_lag_ms, self.segment_ms) if is_limited else self.segment_ms,
+        derived: dict[str, object] = {
+            "compact": compact,
+            "delete": "delete" in self.cleanup_policy,
+            "log_append_time": log_append_time,
+            "max_segment_ms": (
+                min(self.max_compaction_lag_ms, self.segment_ms) if is_limited else self.segment_ms
             ),
-            (
-                "keeps_batches",
-                self.compression_type == "producer" and not log_append_time,
-            ),
-            ("max_batch_bytes", min(self.max_message_bytes, self.segment_bytes)),
-        ):
+            "keeps_batches": self.compression_type == "producer" and not log_append_time,
+            "max_batch_bytes": min(self.max_message_bytes, self.segment_bytes),
+            "max_age_ms": min(self.message_timestamp_before_max_ms, _LONG_AGO_MS),
+        }
+        for name, value in derived.items():
             object.__setattr__(self, name, value)
+
+    def needed_in_sync(self, replica_count: int) -> int:
+        """The number of replicas that must be in sync for a write with acks=all: not more than
+        there are."""
+        return min(self.min_insync_replicas, replica_count)
 
     def random_segment_jitter_ms(self) -> int:
         """Milliseconds by which a segment rolls before segment.ms: not all logs roll at once.

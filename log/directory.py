@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from kafkalite.log.checkpoints import (
 )
 from kafkalite.log.clean_shutdown import (
     UNKNOWN_BROKER_EPOCH,
+    close_logs,
     mark_clean_shutdown,
     take_clean_shutdown,
 )
@@ -47,9 +48,6 @@ from kafkalite.log.said_once import SaidOnce
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 _logger = logging.getLogger(__name__)
-
-# For so many unflushed logs, one sync(2) of everything is faster than a few fsyncs for each.
-_SYNC_AT_ONCE = 100
 
 
 class StoredPartition(NamedTuple):
@@ -103,6 +101,8 @@ class LogDirectory:
         # Noted when the directory is closed: controllers know a clean shutdown by it (KIP-966).
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         self._checkpoints = DirectoryCheckpoints(path, self.files)
+        # The topic ids that `partitions` found, by the directory's name, until its log is opened.
+        self._found_topic_ids: dict[str, uuid.UUID] = {}
 
     @classmethod
     def open(
@@ -168,6 +168,8 @@ class LogDirectory:
             except CorruptCheckpoint as error:
                 _logger.warning("%s", error)
                 topic_id = None
+            if topic_id is not None:
+                self._found_topic_ids[name] = topic_id
             found.append(StoredPartition(*parsed, topic_id, path, current_name != name))
         for _ in self.remove_deleted():
             pass
@@ -208,7 +210,6 @@ class LogDirectory:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {self.failure}")
         self.make_way(path)
         try:
-            self.files.make_directory(path)
             if topic_id is not None:
                 self._keep_topic_id(path, topic_id)
             log = open_log(
@@ -231,11 +232,12 @@ class LogDirectory:
     def _keep_topic_id(self, path: Path, topic_id: uuid.UUID) -> None:
         file = path / PARTITION_METADATA
         try:
-            kept = read_topic_id(self.files, file)
+            kept = self._found_topic_ids.pop(path.name, None) or read_topic_id(self.files, file)
         except CorruptCheckpoint as error:  # the power went before it was on the disk
             _logger.warning("%s", error)
             kept = None
         if kept is None:
+            self.files.make_directory(path)
             write_topic_id(self.files, file, topic_id)
         elif kept != topic_id:
             raise KafkaError(
@@ -279,14 +281,13 @@ class LogDirectory:
         return self._deleted.remove()
 
     def discard(self, path: Path) -> None:
-        """Remove a directory that belongs to no log, with the next `remove_deleted`.
-
-        Raises OSError.
-        """
+        """Remove a directory of no log with the next `remove_deleted`. Raises OSError."""
+        self._found_topic_ids.pop(path.name, None)
         self._deleted.discard(path)
 
     def set_aside(self, path: Path) -> Path:
         """Rename a directory that belongs to no log to `...-stray`, for good. Raises OSError."""
+        self._found_topic_ids.pop(path.name, None)
         target = path.with_name(stray_directory(without_future(path.name)))
         self.files.rename(path, target)
         return target
@@ -306,76 +307,71 @@ class LogDirectory:
     def checkpoint(self) -> None:
         """Write the three checkpoints. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         try:
-            for write in self._checkpoints.steps(self.all_logs):
-                if write is not None:
-                    write()
+            for _ in self._write_checkpoints():
+                pass
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {error}") from error
 
-    def checkpoint_steps(self) -> Iterator[object]:
+    def checkpoint_steps(self) -> Iterator[DiskWait | None]:
         """The same in steps. A step that can be called writes a file.
 
         An error takes the directory offline, unless it may pass: then it is logged.
         """
+        try:
+            yield from self._write_checkpoints()
+        except OSError as error:
+            if error.errno in PASSING_ERRORS:
+                self._trouble.failed(error)
+            else:
+                self.failed(error)
+
+    def _write_checkpoints(self) -> Iterator[DiskWait | None]:
+        """The steps. Raises OSError."""
         for write in self._checkpoints.steps(self.all_logs):
             if write is None:
                 yield None
-                continue
-            wait = DiskWait(write)
-            yield wait
-            wait()
-            if wait.error is not None:
-                if wait.error.errno in PASSING_ERRORS:
-                    self._trouble.failed(wait.error)
-                else:
-                    self.failed(wait.error)
-                return
+            else:
+                wait = DiskWait(write)
+                yield wait
+                wait.finish()
 
     def close(self) -> None:
         """Close every log, mark the shutdown as clean, and unlock.
 
         If a log cannot be closed, the mark is left out: the next start recovers all logs here.
         """
+        for _ in self.closing():
+            pass
+
+    def closing(self) -> Iterator[DiskWait | None]:
+        """The same in steps, a log each. A step that can be called waits for the disk."""
         try:
             for _ in self.move_deleted():
-                pass
-            is_clean = self._close_logs()
+                yield None
+            logs = [log for _, log in self.all_logs]
+            is_clean = yield from close_logs(logs, self.files)
             if self.failure is None:
-                self._checkpoint_and_mark(is_clean)
+                yield from self._checkpoint_and_mark(is_clean)
         finally:
             self._lock.release()
 
-    def abandon(self) -> None:
-        """Let go of all files as they are, as a process does that is killed; unlock."""
-        for _, log in self.all_logs:
-            log.close_files()
+    def abandoning(self) -> Generator[None]:
+        """Unlock, then close all files as they are, as if the process was killed. Nothing may write
+        to them any more.
+        """
         self._lock.release()
+        yield
+        for logs in (self.logs, self.future_logs):
+            while logs:
+                logs.popitem()[1].close_files()
+                yield
 
-    def _close_logs(self) -> bool:
-        """Close all logs; True if every one closed cleanly."""
-        logs = [log for _, log in self.all_logs]
-        unflushed = [log for log in logs if log.recovery_point < log.log_end_offset]
-        at_once = len(unflushed) >= _SYNC_AT_ONCE
-        is_clean = self.failure is None
-        for log in logs:
-            try:
-                log.close(sync=not at_once)
-            except KafkaError as error:
-                _logger.error("%s", error)
-                is_clean = False
-            is_clean = is_clean and log.offline_reason is None
-        if at_once and is_clean:
-            self.files.sync_everything()
-            for log in unflushed:
-                log.synced()
-        return is_clean
-
-    def _checkpoint_and_mark(self, is_clean: bool) -> None:
+    def _checkpoint_and_mark(self, is_clean: bool) -> Iterator[DiskWait | None]:
         try:
-            self.checkpoint()
+            yield from self._write_checkpoints()
             if is_clean:
                 mark_clean_shutdown(self.path, self.files, self.broker_epoch)
-        except (KafkaError, OSError) as error:
+        except OSError as error:
             _logger.error("%s: not closed cleanly: %s", self.path, error)
 
     def failed(self, error: OSError) -> None:

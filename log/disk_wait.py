@@ -14,9 +14,8 @@ before the work goes on is waited for there."""
 
 
 class DiskWait:
-    """Work for several to wait for: the first that calls it does it, the others wait for that.
-
-    `error` is the OSError that it raised: calling it raises none.
+    """Work that several threads may call: the first does it, the others wait for its end. A call
+    raises no OSError: `error` is the one that the work raised.
     """
 
     def __init__(self, work: Callable[[], None]) -> None:
@@ -42,7 +41,7 @@ class DiskWait:
 
 
 def without_threads(waits: Waits[T]) -> T:
-    """The result of work that waits for the disk where it stands."""
+    """The result of work that waits for the disk in this thread."""
     while True:
         try:
             next(waits)

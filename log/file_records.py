@@ -6,13 +6,14 @@ Source: Kafka's FileRecords, FileLogInputStream.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from kafkalite.log.open_files import LogFile
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import HEADER_BYTES, MAGIC, RecordBatch
 
-_SCAN_BYTES = 1 << 20
-_SEARCH_BYTES = 16 << 10
+_SCAN_BYTES: Final = 1 << 20
+_SEARCH_BYTES: Final = 16 << 10
 
 
 def read_batches(

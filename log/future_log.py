@@ -79,7 +79,7 @@ class LogMove:
 
     @property
     def is_flushed(self) -> bool:
-        """True if flushing the rest of the copied bytes takes no time to speak of."""
+        """True if so few copied bytes are unflushed that flushing them takes hardly any time."""
         return self._unflushed_bytes <= _UNFLUSHED_BYTES
 
     @property

@@ -2,12 +2,12 @@
 
 The active segment's entries are kept in memory, in the file's own format, and written when the
 segment is flushed, rolled or closed. That is enough, because an index is trusted only up to the
-recovery point, and rebuilt from the log behind it. Indexes of older segments stay on disk. A dozen
+recovery point, and rebuilt from the log after it. Indexes of older segments stay on disk. A dozen
 small reads search them there, so a thousand segments cost no memory and no descriptors.
 
 Kafka maps the active index preallocated (10 MB), and trims it when the segment rolls. It takes a
 file of exact size as well, so no meaningless zero is ever written here. An index left by a Kafka
-that crashed ends in zeros: it is behind the recovery point, and rebuilt.
+that crashed ends in zeros: it is after the recovery point, and rebuilt.
 """
 
 from __future__ import annotations
@@ -159,10 +159,6 @@ class IndexFile:
                 self._files.sync(descriptor)
         finally:
             self._files.close(descriptor)
-
-    @property
-    def unwritten_bytes(self) -> int:
-        return 0 if self._entries is None else len(self._entries) - self._written
 
     def rename(self, path: Path) -> None:
         """Rename the file, if there is one."""

@@ -9,12 +9,41 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from pathlib import Path
+from typing import Final
 
 from kafkalite.log.checkpoints import CorruptCheckpoint, read_lines, write_lines
 from kafkalite.log.files import LEADER_EPOCH_CHECKPOINT, Files
+from kafkalite.wire.errors import ErrorCode, KafkaError
 
-UNDEFINED_EPOCH = -1
-UNDEFINED_OFFSET = -1
+UNDEFINED_EPOCH: Final = -1
+UNDEFINED_OFFSET: Final = -1
+
+
+def check_leader_epoch(asked: int, current: int) -> None:
+    """Refuse a request for another leader epoch than the current one; -1 asks for any (KIP-320).
+
+    Raises KafkaError: FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH.
+    """
+    if 0 <= asked != current:
+        is_old = asked < current
+        raise KafkaError(
+            ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH
+        )
+
+
+def divergence(
+    epoch: int, end_offset: int, *, last_fetched_epoch: int, fetch_offset: int, log_start: int
+) -> tuple[int, int] | None:
+    """The epoch and end offset where a reader's log parts from ours; None if it does not (KIP-595).
+
+    The reader has records of `last_fetched_epoch` up to `fetch_offset`. Our log has `epoch`, the
+    largest one up to that, which ends at `end_offset`. Raises KafkaError(OFFSET_OUT_OF_RANGE).
+    """
+    if epoch == UNDEFINED_EPOCH or fetch_offset < log_start:
+        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
+    if epoch == last_fetched_epoch and end_offset >= fetch_offset:
+        return None
+    return epoch, end_offset
 
 
 class LeaderEpochs:
@@ -91,7 +120,7 @@ class LeaderEpochs:
         return found
 
     def truncate_from_end(self, end_offset: int) -> None:
-        """Forget epochs that begin at or behind `end_offset`, until `write` in memory only."""
+        """Forget epochs that begin at or after `end_offset`, until `write` in memory only."""
         while self._epochs and self._epochs[-1][1] >= end_offset:
             self._epochs.pop()
             self._dirty = True

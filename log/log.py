@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from struct import Struct
+from typing import Final
 
 from kafkalite.log import flushing, reading, retention, rolling, truncation
-from kafkalite.log.acceptance import AcceptedBatch, accept, as_accepted
+from kafkalite.log.acceptance import accept
+from kafkalite.log.accepted_batch import AcceptedBatch, as_accepted
 from kafkalite.log.append_info import AppendInfo, as_duplicate
 from kafkalite.log.disk_wait import Waits, without_threads
 from kafkalite.log.files import deleted_directory
 from kafkalite.log.flushing import Flush
 from kafkalite.log.log_state import LogState
+from kafkalite.log.producer_entry import BatchMetadata
 from kafkalite.log.producer_state import AppendOrigin, CompletedTransaction
 from kafkalite.log.readable_segment import TimestampAndOffset
 from kafkalite.log.reading import ReadResult
@@ -26,10 +29,12 @@ from kafkalite.log.transaction_index import AbortedTransaction
 from kafkalite.log.trusted_records import Pair, trusted_batch
 from kafkalite.log.validation import validate
 from kafkalite.log.verification import VerificationGuard
+from kafkalite.wire.compression import Compression
 from kafkalite.wire.control_records import read_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import (
     LOG_OVERHEAD,
+    MAGIC,
     NO_PRODUCER_ID,
     RecordBatch,
     iterate_batches,
@@ -37,8 +42,8 @@ from kafkalite.wire.record_batch import (
 
 __all__ = ["AppendInfo", "AppendOrigin", "Log", "ReadResult"]
 
-# The fields that a leader writes before the magic: offset, length, leader epoch.
-_pack_head = Struct(">qii").pack
+# The fields before those that the checksum covers: offset, length, leader epoch, magic, checksum.
+_pack_head: Final = Struct(">qiibI").pack
 
 
 class Log(LogState):
@@ -114,7 +119,7 @@ class Log(LogState):
         if batch is None:
             batch = validate(records, config, name=self.name, origin=origin, now_ms=now_ms)
         base_offset = self.log_end_offset
-        if batch.producer_id == NO_PRODUCER_ID:
+        if batch.producer_id <= NO_PRODUCER_ID:
             self._commit(batch, base_offset, leader_epoch, now_ms)
         elif batch.is_control:
             marker = read_end_transaction_marker(RecordBatch(records))
@@ -124,19 +129,11 @@ class Log(LogState):
             if marker is not None:
                 self._complete(self.producer_state.update_marker(batch, marker, base_offset))
         else:
-            duplicate = self.producer_state.check(
-                batch,
-                base_offset,
-                origin,
-                verification_guard,
-                must_be_verified=config.verify_transactions,
+            duplicate = self._commit_data(
+                batch, base_offset, leader_epoch, now_ms, origin, verification_guard
             )
             if duplicate is not None:
                 return as_duplicate(duplicate, self.log_start_offset)
-            self._commit(batch, base_offset, leader_epoch, now_ms)
-            self.producer_state.update_data(batch, base_offset)
-            if batch.is_transactional:
-                self.update_first_unstable()
         end_offset = self.log_end_offset
         if end_offset - self.recovery_point >= config.flush_messages:
             flushing.flush_if_due(self)
@@ -145,32 +142,69 @@ class Log(LogState):
             end_offset - 1,
             batch.log_append_time_ms,
             self.log_start_offset,
-            batch.max_timestamp,
-            batch.record_count,
-            batch.size_bytes,
         )
 
-    def append_trusted(self, pairs: Sequence[Pair], timestamp: int, leader_epoch: int) -> int:
+    def append_trusted(
+        self,
+        pairs: Sequence[Pair],
+        timestamp: int,
+        leader_epoch: int,
+        producer: tuple[int, int] | None = None,
+        verification_guard: VerificationGuard | None = None,
+        codec: Compression = Compression.NONE,
+    ) -> int:
         """Append keys and values, at least one pair, as one batch; returns its base offset.
 
         They never left this process, so they need no validation. A log that stamps or compresses
-        its batches validates them like any others. `timestamp` is in milliseconds. Raises
-        KafkaError: MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, KAFKA_STORAGE_ERROR.
+        its batches validates them like any others. `timestamp` is in milliseconds. `producer` has
+        the id and the epoch of the producer in whose transaction they are. Raises KafkaError:
+        MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE,
+        KAFKA_STORAGE_ERROR.
         """
         config = self.config
-        batch = trusted_batch(pairs, timestamp)
+        batch = trusted_batch(pairs, timestamp, producer, codec)
         if not config.keeps_batches or batch.size_bytes > config.max_batch_bytes:
-            head = _pack_head(0, batch.size_bytes - LOG_OVERHEAD, leader_epoch)
+            head = _pack_head(0, batch.size_bytes - LOG_OVERHEAD, leader_epoch, MAGIC, batch.crc)
             return self.append(
-                b"".join((head, *batch.buffers)),
+                head + batch.under_crc,
                 leader_epoch=leader_epoch,
                 origin=AppendOrigin.COORDINATOR,
+                verification_guard=verification_guard,
             ).base_offset
         self.check_online()
         base_offset = self.log_end_offset
-        self._commit(batch, base_offset, leader_epoch, self.now_ms())
+        now_ms = self.now_ms()
+        if producer is None:
+            self._commit(batch, base_offset, leader_epoch, now_ms)
+        else:
+            origin = AppendOrigin.COORDINATOR
+            self._commit_data(batch, base_offset, leader_epoch, now_ms, origin, verification_guard)
         flushing.flush_if_due(self)
         return base_offset
+
+    def _commit_data(
+        self,
+        batch: AcceptedBatch,
+        base_offset: int,
+        leader_epoch: int,
+        now_ms: int,
+        origin: AppendOrigin,
+        guard: VerificationGuard | None,
+    ) -> BatchMetadata | None:
+        """Write a batch of a producer's data, or return the one that it repeats."""
+        duplicate = self.producer_state.check(
+            batch,
+            base_offset,
+            origin,
+            guard,
+            must_be_verified=self.config.verify_transactions,
+        )
+        if duplicate is None:
+            self._commit(batch, base_offset, leader_epoch, now_ms)
+            self.producer_state.update_data(batch, base_offset)
+            if batch.is_transactional:
+                self.update_first_unstable()
+        return duplicate
 
     def _complete(self, transaction: CompletedTransaction | None) -> None:
         """Note the transaction that a marker ended, if it ended one."""
@@ -228,7 +262,7 @@ class Log(LogState):
     def _commit(
         self, batch: AcceptedBatch, base_offset: int, leader_epoch: int, now_ms: int
     ) -> None:
-        """Write one batch, index it, and move the log end offset behind it.
+        """Write one batch, index it, and move the log end offset after it.
 
         The active segment is rolled first if it is full. Raises KafkaError(KAFKA_STORAGE_ERROR):
         the log is as it was.
@@ -243,8 +277,9 @@ class Log(LogState):
             timestamp = batch.max_timestamp
             if segment.must_roll(size, last_offset, timestamp, now_ms, config, self.roll_jitter_ms):
                 segment = self.roll()
+            head = _pack_head(base_offset, size - LOG_OVERHEAD, leader_epoch, MAGIC, batch.crc)
             segment.append(
-                (_pack_head(base_offset, size - LOG_OVERHEAD, leader_epoch), *batch.buffers),
+                (head, batch.under_crc),
                 size,
                 base_offset,
                 last_offset,
@@ -290,7 +325,7 @@ class Log(LogState):
             yield from retention.unlinking_deleted(self, self.now_ms())
 
     def truncate_to(self, offset: int) -> None:
-        """Remove every batch that ends at or behind `offset`, as a follower does (KIP-101)."""
+        """Remove every batch that ends at or after `offset`, as a follower does (KIP-101)."""
         self.check_online()
         try:
             truncation.truncate(self, offset)

@@ -129,8 +129,8 @@ class LogState:
         if offset > self.high_watermark:
             self.high_watermark = offset
             if self.producer_state.has_unstable:
-                self.producer_state.high_watermark_moved(offset)
-                self.update_first_unstable()
+                if self.producer_state.high_watermark_moved(offset):
+                    self.update_first_unstable()
             else:
                 self._first_unstable_offset = None
 

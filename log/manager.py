@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -18,7 +18,7 @@ from types import MappingProxyType
 from kafkalite.log.checkpoints import TopicPartition
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory, StoredPartition
-from kafkalite.log.disk_wait import Waits
+from kafkalite.log.disk_wait import DiskWait, Waits
 from kafkalite.log.flushing import Flush, has_unflushed_roll, is_flush_due
 from kafkalite.log.future_log import Assign, LogMove
 from kafkalite.log.log import Log
@@ -364,12 +364,21 @@ class LogManager:
             if directory.failure is None:
                 yield from directory.checkpoint_steps()
 
-    def abandon(self) -> None:
-        """Let go of all files without writing anything."""
-        for directory in self.directories:
-            directory.abandon()
+    def abandoning(self) -> Generator[None]:
+        """Let go of all files without writing anything. The first step unlocks all directories."""
+        steps = [directory.abandoning() for directory in self.directories]
+        for each in steps:
+            next(each)
+        yield
+        for each in steps:
+            yield from each
 
     def close(self) -> None:
         """Close all logs and unlock the directories."""
+        for _ in self.closing():
+            pass
+
+    def closing(self) -> Iterator[DiskWait | None]:
+        """The same in steps, a log each. A step that can be called waits for the disk."""
         for directory in self.directories:
-            directory.close()
+            yield from directory.closing()

@@ -37,12 +37,12 @@ class OffsetIndex(IndexFile):
         return self.base_offset + relative, position
 
     def offset_behind(self, position: int) -> int | None:
-        """The offset of the first entry at or behind `position`; None if there is none."""
+        """The offset of the first entry at or after `position`; None if there is none."""
         i = self.count_up_to(position - 1, field=1)
         return self.base_offset + self.entry(i)[0] if i < self.count else None
 
     def truncate_to(self, offset: int) -> None:
-        """Drop every entry at or behind `offset`."""
+        """Drop every entry at or after `offset`."""
         self.load()
         count = self.count
         while count and self.base_offset + self.entry(count - 1)[0] >= offset:

@@ -12,14 +12,14 @@ import os
 import resource
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Final, Protocol, Self
 
 from kafkalite.log import page_cache
 from kafkalite.log.files import FILES, Files, write_all
 
 # The files' share of the process's descriptors; sockets and everything else have the rest.
-_SHARE_OF_DESCRIPTORS = 0.5
-_FEWEST_OPEN_FILES = 16
+_SHARE_OF_DESCRIPTORS: Final = 0.5
+_FEWEST_OPEN_FILES: Final = 16
 
 
 def default_limit() -> int:
@@ -29,7 +29,7 @@ def default_limit() -> int:
 
 
 class SegmentWatcher(Protocol):
-    """Is told of segments that come and go."""
+    """A function to call when a segment is rolled or deleted."""
 
     def __call__(self, kind: str, why: str, /, *, log: str, base_offset: int) -> None:
         """`kind` is "rolled" or "deleted", `log` the partition's name."""

@@ -47,7 +47,6 @@ def open_log(
         KafkaError(CORRUPT_MESSAGE): a part of the log that must be whole is not.
     """
     open_files = OpenFiles() if open_files is None else open_files
-    open_files.files.make_directory(directory)
     loaded = LogLoader(
         directory,
         open_files,

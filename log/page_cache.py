@@ -15,7 +15,7 @@ import os
 import threading
 from contextlib import suppress
 
-# So many bytes are read from the missing ones on: those behind them will be wanted next.
+# So many bytes are read from the missing ones on: those after them will be wanted next.
 READ_AHEAD_BYTES = 1 << 20
 # A file up to this size is read whole: an index is searched all over.
 _WHOLE_BELOW_BYTES = 4 << 20

@@ -6,8 +6,9 @@ Source: Kafka's ProducerStateEntry, BatchMetadata.
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple
 
+from kafkalite.log.accepted_batch import AcceptedBatch
 from kafkalite.wire.record_batch import (
     NO_PRODUCER_EPOCH,
     NO_SEQUENCE,
@@ -16,10 +17,10 @@ from kafkalite.wire.record_batch import (
 
 # An idempotent producer has so many batches in flight at most
 # (max.in.flight.requests.per.connection).
-BATCHES_REMEMBERED = 5
-NO_COORDINATOR_EPOCH = -1
+BATCHES_REMEMBERED: Final = 5
+NO_COORDINATOR_EPOCH: Final = -1
 
-SEQUENCES = 2**31
+SEQUENCES: Final = 2**31
 
 
 class BatchMetadata(NamedTuple):
@@ -37,25 +38,6 @@ class BatchMetadata(NamedTuple):
     @property
     def first_offset(self) -> int:
         return self.last_offset - self.offset_delta
-
-
-class SequencedBatch(Protocol):
-    """A producer's batch, as `AcceptedBatch` or as `RecordBatch`."""
-
-    @property
-    def producer_id(self) -> int: ...
-    @property
-    def producer_epoch(self) -> int: ...
-    @property
-    def base_sequence(self) -> int: ...
-    @property
-    def last_sequence(self) -> int: ...
-    @property
-    def last_offset_delta(self) -> int: ...
-    @property
-    def max_timestamp(self) -> int: ...
-    @property
-    def is_transactional(self) -> bool: ...
 
 
 class ProducerEntry:
@@ -97,7 +79,7 @@ class ProducerEntry:
     def last_offset_delta(self) -> int:
         return self.batches[-1].offset_delta if self.batches else 0
 
-    def appended(self, batch: SequencedBatch, base_offset: int) -> None:
+    def appended(self, batch: AcceptedBatch, base_offset: int) -> None:
         """Take note of a batch of data, appended at `base_offset`."""
         delta = batch.last_offset_delta
         self.batches.append(

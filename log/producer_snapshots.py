@@ -14,11 +14,10 @@ from bisect import insort
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from crc32c import crc32c
-
 from kafkalite.log.files import SNAPSHOT_SUFFIX, Files, parse_segment_file, segment_file
 from kafkalite.log.producer_entry import BatchMetadata, ProducerEntry
 from kafkalite.log.producer_state import ProducerState
+from kafkalite.wire.checksum import crc32c
 
 _logger = logging.getLogger(__name__)
 
@@ -102,13 +101,13 @@ class ProducerSnapshots:
     def moved_to(self, directory: Path) -> None:
         self._directory = directory
 
-    def take(self, state: ProducerState, *, sync: bool = False) -> None:
+    def take(self, state: ProducerState) -> None:
         """Write a snapshot at the state's end, unless there is one. Raises OSError."""
         offset = state.end_offset
         if offset <= max(self.latest, 0):
             return
         self._files.write_atomically(
-            self.path(offset), encode_snapshot(state.producers.values()), sync=sync
+            self.path(offset), encode_snapshot(state.producers.values()), sync=False
         )
         insort(self._offsets, offset)
 
@@ -138,7 +137,7 @@ class ProducerSnapshots:
         state.end_offset = first_offset
 
     def remove_behind(self, end_offset: int) -> None:
-        """Remove the snapshots behind the log's end.
+        """Remove the snapshots after the log's end.
 
         Kafka removes those up to the log's start, too. So a restart makes it forget producers whose
         records were all deleted. Here they are known until they expire.

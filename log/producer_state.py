@@ -3,7 +3,7 @@
 For each producer id the log knows the epoch, the last five batches, and the first offset of the
 open transaction. A client's batch must follow the last one's sequence. A batch that equals one of
 the five is a retry, answered with its first offsets. A snapshot keeps the state with every roll and
-at a clean shutdown (producer_snapshots.py). The batches behind it bring it up to date.
+at a clean shutdown (producer_snapshots.py). The batches after it bring it up to date.
 
 Checking and updating are two steps: nothing changes before the batch is in the file. Source:
 Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry; KIP-98, KIP-360, KIP-890.
@@ -12,13 +12,13 @@ Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry; KIP-98, KI
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from kafkalite.log.accepted_batch import AcceptedBatch, as_accepted
 from kafkalite.log.producer_entry import (
     SEQUENCES,
     BatchMetadata,
     ProducerEntry,
-    SequencedBatch,
 )
 from kafkalite.log.verification import VerificationGuard, Verifications
 from kafkalite.wire.control_records import (
@@ -29,11 +29,11 @@ from kafkalite.wire.control_records import (
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import NO_PRODUCER_EPOCH, RecordBatch
 
-_MAX_PRODUCER_EPOCH = 2**15 - 1
+_MAX_PRODUCER_EPOCH: Final = 2**15 - 1
 # The default of producer.id.expiration.ms.
-PRODUCER_ID_EXPIRATION_MS = 86_400_000
+PRODUCER_ID_EXPIRATION_MS: Final = 86_400_000
 
-TRANSACTION_VERSION_2 = 2
+TRANSACTION_VERSION_2: Final = 2
 
 
 class AppendOrigin(IntEnum):
@@ -87,24 +87,23 @@ class ProducerState:
     @property
     def first_unstable_offset(self) -> int | None:
         """The first offset of a transaction that is undecided, or not yet replicated."""
-        if not self._ongoing and not self._unreplicated:
-            return None
-        return min([*self._first_ongoing(), *self._unreplicated])
+        first = next(iter(self._ongoing)) if self._ongoing else None
+        for offset in self._unreplicated:
+            if first is None or offset < first:
+                first = offset
+        return first
 
-    @property
-    def first_undecided_offset(self) -> int | None:
-        """The first offset of the oldest open transaction."""
-        return next(iter(self._ongoing), None)
+    def high_watermark_moved(self, high_watermark: int) -> bool:
+        """Make the transactions stable whose markers are below the high watermark.
 
-    def _first_ongoing(self) -> list[int]:
-        return [next(iter(self._ongoing))] if self._ongoing else []
-
-    def high_watermark_moved(self, high_watermark: int) -> None:
-        """Make the transactions stable whose markers are below the high watermark."""
-        if self._unreplicated:
-            self._unreplicated = {
-                first: last for first, last in self._unreplicated.items() if last >= high_watermark
-            }
+        False if none waits for that.
+        """
+        if not self._unreplicated:
+            return False
+        self._unreplicated = {
+            first: last for first, last in self._unreplicated.items() if last >= high_watermark
+        }
+        return True
 
     def has_ongoing_transaction(self, producer_id: int, producer_epoch: int) -> bool:
         entry = self.producers.get(producer_id)
@@ -114,7 +113,7 @@ class ProducerState:
             and entry.producer_epoch == producer_epoch
         )
 
-    def find_duplicate(self, batch: SequencedBatch) -> BatchMetadata | None:
+    def find_duplicate(self, batch: AcceptedBatch) -> BatchMetadata | None:
         """The remembered batch that this one repeats, if there is one."""
         entry = self.producers.get(batch.producer_id)
         if entry is None or entry.producer_epoch != batch.producer_epoch:
@@ -128,7 +127,7 @@ class ProducerState:
                 return remembered
         return None
 
-    def _expects(self, batch: SequencedBatch) -> bool:
+    def _expects(self, batch: AcceptedBatch) -> bool:
         """True if this is a known producer's next batch, and begins no transaction."""
         entry = self.producers.get(batch.producer_id)
         return (
@@ -142,7 +141,7 @@ class ProducerState:
 
     def check(
         self,
-        batch: SequencedBatch,
+        batch: AcceptedBatch,
         offset: int,
         origin: AppendOrigin,
         guard: VerificationGuard | None,
@@ -178,7 +177,7 @@ class ProducerState:
         self.check_data(batch, offset, origin)
         return None
 
-    def check_data(self, batch: SequencedBatch, offset: int, origin: AppendOrigin) -> None:
+    def check_data(self, batch: AcceptedBatch, offset: int, origin: AppendOrigin) -> None:
         """Check that a producer may append this batch of data, which is no retry, at `offset`.
 
         Raises:
@@ -202,7 +201,7 @@ class ProducerState:
             )
 
     def _check_first_sequence(
-        self, batch: SequencedBatch, entry: ProducerEntry | None, offset: int
+        self, batch: AcceptedBatch, entry: ProducerEntry | None, offset: int
     ) -> None:
         state = self.verifications.get(batch.producer_id)
         if state is None:
@@ -214,7 +213,7 @@ class ProducerState:
         if batch.base_sequence > state.lowest_sequence:
             raise self._out_of_order(batch, offset, f"{state.lowest_sequence} (earliest seen)")
 
-    def _check_sequence(self, batch: SequencedBatch, entry: ProducerEntry, offset: int) -> None:
+    def _check_sequence(self, batch: AcceptedBatch, entry: ProducerEntry, offset: int) -> None:
         if batch.producer_epoch != entry.producer_epoch:
             if batch.base_sequence != 0 and entry.producer_epoch != NO_PRODUCER_EPOCH:
                 raise self._out_of_order(
@@ -231,14 +230,14 @@ class ProducerState:
                 batch, offset, f"{entry.last_sequence} (current end sequence number)"
             )
 
-    def _out_of_order(self, batch: SequencedBatch, offset: int, expected: str) -> KafkaError:
+    def _out_of_order(self, batch: AcceptedBatch, offset: int, expected: str) -> KafkaError:
         return KafkaError(
             ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
             f"Out of order sequence number for producer {batch.producer_id} at offset {offset} in "
             f"partition {self._name}: {batch.base_sequence} (incoming seq. number), {expected}",
         )
 
-    def _stale_epoch(self, batch: SequencedBatch, entry: ProducerEntry, offset: int) -> KafkaError:
+    def _stale_epoch(self, batch: AcceptedBatch, entry: ProducerEntry, offset: int) -> KafkaError:
         return KafkaError(
             ErrorCode.INVALID_PRODUCER_EPOCH,
             f"Epoch of producer {batch.producer_id} at offset {offset} in {self._name} is "
@@ -248,7 +247,7 @@ class ProducerState:
 
     def check_marker(
         self,
-        batch: SequencedBatch,
+        batch: AcceptedBatch,
         marker: EndTransactionMarker,
         offset: int,
         transaction_version: int = 0,
@@ -284,7 +283,7 @@ class ProducerState:
                 f"{entry.coordinator_epoch} (current)",
             )
 
-    def update_data(self, batch: SequencedBatch, base_offset: int) -> None:
+    def update_data(self, batch: AcceptedBatch, base_offset: int) -> None:
         """Take note of a batch of data that was appended at `base_offset`."""
         producer_id = batch.producer_id
         entry = self.producers.get(producer_id)
@@ -299,7 +298,7 @@ class ProducerState:
                 self._ongoing[base_offset] = producer_id
 
     def update_marker(
-        self, batch: SequencedBatch, marker: EndTransactionMarker, offset: int
+        self, batch: AcceptedBatch, marker: EndTransactionMarker, offset: int
     ) -> CompletedTransaction | None:
         """Take note of a marker appended at `offset`; the transaction it ends, if one was open.
 
@@ -344,9 +343,9 @@ class ProducerState:
             if batch.is_control:
                 marker = read_end_transaction_marker(batch)
                 if marker is not None:
-                    completed = self.update_marker(batch, marker, batch.base_offset)
+                    completed = self.update_marker(as_accepted(batch), marker, batch.base_offset)
             else:
-                self.update_data(batch, batch.base_offset)
+                self.update_data(as_accepted(batch), batch.base_offset)
         self.end_offset = batch.next_offset
         return completed
 

@@ -98,7 +98,7 @@ class ReadableSegment:
         )
 
     def find(self, offset: int) -> tuple[int, RecordBatch] | None:
-        """(position, header) of the first batch that ends at or behind `offset`, or None."""
+        """(position, header) of the first batch that ends at or after `offset`, or None."""
         start = self._recent.position_before(offset)
         if start is None:
             _, start = self.offset_index.lookup(offset)
@@ -114,7 +114,7 @@ class ReadableSegment:
 
         The slice is cut at `max_bytes`, perhaps in the middle of a batch. With `minimum_one_batch`
         the first batch comes whole. The slice is None if the first batch does not fit, or if `end`
-        lies before it. Returns None if no batch ends at or behind `offset`.
+        lies before it. Returns None if no batch ends at or after `offset`.
         """
         first_size = -1
         i = self._recent.index_of(offset)
@@ -136,7 +136,7 @@ class ReadableSegment:
         return position, FileSlice(self.file, position, size) if size > 0 else None
 
     def position_of(self, offset: int) -> int:
-        """The start of the first batch that ends at or behind `offset`, else the file's end."""
+        """The start of the first batch that ends at or after `offset`, else the file's end."""
         i = self._recent.index_of(offset)
         if i >= 0:
             return self._recent.positions[i]
@@ -162,7 +162,7 @@ class ReadableSegment:
         return RecordBatch(self.file.pread(batch.size_bytes, position))
 
     def next_offset(self) -> int:
-        """The offset behind the last batch, read from the file; the base offset if it is empty.
+        """The offset after the last batch, read from the file; the base offset if it is empty.
 
         A torn last batch is an error: the file of a closed log has none.
         """

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from typing import Final
 
-_REMEMBERED = 2048
+_REMEMBERED: Final = 2048
 
 
 class RecentBatches:
@@ -22,7 +23,7 @@ class RecentBatches:
     def forget(self) -> None:
         self._offsets = array("q")
         self.positions = array("q")
-        self._end = -1  # the offset behind the last of them
+        self._end = -1  # the offset after the last of them
 
     def note(self, base_offset: int, next_offset: int, position: int) -> None:
         """Add a batch; after a hole in the offsets, those before it are forgotten."""
@@ -48,5 +49,5 @@ class RecentBatches:
         return self.positions[i - 1] if i else None
 
     def end_of(self, i: int, end: int) -> int:
-        """The position behind the i-th batch, when the file ends at `end`."""
+        """The position after the i-th batch, when the file ends at `end`."""
         return end if i + 1 == len(self.positions) else self.positions[i + 1]

@@ -17,15 +17,15 @@ ByteUtils.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple, NoReturn
+from typing import Final, NamedTuple, NoReturn
 
 from kafkalite.wire.compression import Compression, UnfoldsTooLarge
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import COMPRESSION_MASK, HEADER_BYTES, RecordBatch
 from kafkalite.wire.stream_decompression import decompress_stream
 
-_NONE_REMAINING = "Incorrect declared batch size, records still remaining in file"
-_PREMATURE_END = "Incorrect declared batch size, premature EOF reached"
+_NONE_REMAINING: Final = "Incorrect declared batch size, records still remaining in file"
+_PREMATURE_END: Final = "Incorrect declared batch size, premature EOF reached"
 
 
 class ReadRecord(NamedTuple):
@@ -89,7 +89,7 @@ def _failed(message: str) -> KafkaError:
 
 
 class _Reader:
-    """Reads one record after the other. `is_broken`: decompression failed behind the data."""
+    """Reads one record after the other. `is_broken`: decompression failed after the data."""
 
     def __init__(self, data: bytes, is_broken: bool) -> None:
         self._data = data

@@ -1,9 +1,6 @@
 # The types of C that record_walk.py is compiled with: docs/compiled.md. Python does not read them.
 cimport cython
 
-cdef long long _LEAST
-cdef long long _MOST
-cdef long long _ODD
 cdef int _MOST_BYTES_OF_INT32
 cdef int _MOST_BYTES_OF_INT64
 
@@ -17,7 +14,7 @@ cdef int _MOST_BYTES_OF_INT64
     largest="long long",
     is_needed=bint,
 )
-cdef long long _walked(bytes data, long long count, long long lowest, long long highest, bint needs_keys)
+cpdef long long walk(bytes data, Py_ssize_t start, long long count, long long lowest, long long highest, bint needs_keys)
 
 @cython.locals(
     count="unsigned long long",

@@ -9,31 +9,25 @@ from __future__ import annotations
 
 from typing import Final
 
-REFUSED: Final = -(2**64)
-
-_LEAST: Final = -(2**63)
-_MOST: Final = 2**63 - 1
+LEAST: Final = -(2**63)
+MOST: Final = 2**63 - 1
 # No delta that is taken: the reader looks at a batch with the least of all once more.
-_ODD: Final = _LEAST
+REFUSED: Final = LEAST
 
 # A length or an offset in a record is an int32, a timestamp's delta an int64.
-_MOST_BYTES_OF_INT32 = 5
-_MOST_BYTES_OF_INT64 = 10
+_MOST_BYTES_OF_INT32: Final = 5
+_MOST_BYTES_OF_INT64: Final = 10
 
 
-def walk(data: bytes, count: int, lowest: int, highest: int, *, needs_keys: bool) -> int:
-    """The largest timestamp delta of `count` records that fill `data`; REFUSED if anything is odd.
+def walk(data: bytes, start: int, count: int, lowest: int, highest: int, needs_keys: bool) -> int:
+    """The largest timestamp delta of `count` records; REFUSED if anything is odd.
 
-    The records are not compressed. Their timestamp deltas are between `lowest` and `highest`.
+    They fill `data` from `start` on, and are not compressed. Their timestamp deltas are between
+    `lowest` and `highest`. These are between LEAST and MOST: record_walk.pxd gives every number 64
+    bits.
     """
-    largest = _walked(data, count, max(lowest, _LEAST), min(highest, _MOST), needs_keys)
-    return REFUSED if largest == _ODD else largest
-
-
-def _walked(data: bytes, count: int, lowest: int, highest: int, needs_keys: bool) -> int:
-    """`walk` with 64 bits for every number: record_walk.pxd gives them C types. _ODD: refused."""
-    position = 0
-    largest = _ODD
+    position = start
+    largest = REFUSED
     try:
         for i in range(count):
             value, position = data[position], position + 1
@@ -44,11 +38,11 @@ def _walked(data: bytes, count: int, lowest: int, highest: int, needs_keys: bool
                 else:
                     value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
             if value & 1:
-                return _ODD
+                return REFUSED
             end = position + (value >> 1)
 
             if data[position]:  # attributes, of which there are none yet
-                return _ODD
+                return REFUSED
             value = data[position + 1]
             position += 2
             if value > 127:
@@ -59,7 +53,7 @@ def _walked(data: bytes, count: int, lowest: int, highest: int, needs_keys: bool
                     value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT64)
             delta = (value >> 1) ^ -(value & 1)
             if delta > highest or delta < lowest:
-                return _ODD
+                return REFUSED
             largest = max(largest, delta)
 
             value, position = data[position], position + 1
@@ -70,7 +64,7 @@ def _walked(data: bytes, count: int, lowest: int, highest: int, needs_keys: bool
                 else:
                     value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
             if value != i + i:
-                return _ODD
+                return REFUSED
 
             for is_needed in (needs_keys, False):  # the key, then the value
                 value, position = data[position], position + 1
@@ -83,20 +77,20 @@ def _walked(data: bytes, count: int, lowest: int, highest: int, needs_keys: bool
                 if not value & 1:
                     position += value >> 1
                 elif value != 1 or is_needed:
-                    return _ODD
+                    return REFUSED
 
             value, position = data[position], position + 1
             if value:
                 position = _past_headers(data, position - 1)
             if position != end:
-                return _ODD
+                return REFUSED
     except (IndexError, OverflowError):  # the latter where numbers have 64 bits
-        return _ODD
-    return largest if position == len(data) else _ODD
+        return REFUSED
+    return largest if position == len(data) else REFUSED
 
 
 def _past_headers(data: bytes, position: int) -> int:
-    """The position behind a record's headers, which begin with their count; -1 if they are odd."""
+    """The position after a record's headers, which begin with their count; -1 if they are odd."""
     count, position = _varint(data, position)
     if count & 1:
         return -1
@@ -125,7 +119,7 @@ def _is_text(key: bytes) -> bool:
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """A varint of an int32, still in zigzag, and the position behind it."""
+    """A varint of an int32, still in zigzag, and the position after it."""
     value = data[position]
     if value < 128:
         return value, position + 1
@@ -133,7 +127,7 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _longer(data: bytes, position: int, most_bytes: int) -> tuple[int, int]:
-    """A varint of more than one byte, still in zigzag, and the position behind it.
+    """A varint of more than one byte, still in zigzag, and the position after it.
 
     Raises IndexError if the data ends, or if the varint is longer than it need be.
     """

@@ -2,10 +2,10 @@
 
 1. Files on their way out or in are put right. `.deleted` and `.cleaned` are removed. A `.swap` is
   complete: the segments that it replaces are removed, and it takes their place.
-2. After an unclean shutdown, segments behind the recovery point are scanned: every checksum, up to
+2. After an unclean shutdown, segments after the recovery point are scanned: every checksum, up to
   the first batch that is torn or wrong. The log ends there. The indexes are rebuilt on the way.
-3. Leader epochs behind the log's end are removed. The producers' state is that of the last
-  snapshot, brought forward over the batches behind it.
+3. Leader epochs after the log's end are removed. The producers' state is that of the last
+  snapshot, brought forward over the batches after it.
 
 So opening takes time for the unflushed tail, and for one segment's headers for the producers.
 Source: Kafka's LogLoader, LogSegment.recover, UnifiedLog.rebuildProducerState.
@@ -83,7 +83,7 @@ class LogLoader:
 
     def load(self) -> LoadedLog:
         """Put the directory in order and load it."""
-        names = self._files.names(self._directory)
+        names = self._names()
         if names:
             names = self._finish_interrupted(names)
             self._epochs.load()
@@ -115,6 +115,14 @@ class LogLoader:
             log_end_offset,
             recovery_point,
         )
+
+    def _names(self) -> list[str]:
+        """The names in the directory, which is made if it is not there."""
+        try:
+            return self._files.names(self._directory)
+        except FileNotFoundError:
+            self._files.make_directory(self._directory)
+            return []
 
     # -- 1. files on their way
 
@@ -180,7 +188,7 @@ class LogLoader:
                     self._files.unlink(segment_file(self._directory, base_offset, suffix))
 
     def _to_recover(self, names: set[str]) -> list[LogSegment]:
-        """The segments to scan: behind the recovery point, or from the first bad index on."""
+        """The segments to scan: after the recovery point, or from the first bad index on."""
         segments = list(self._segments)
         first = len(segments)
         if not self._clean_shutdown:
@@ -208,14 +216,14 @@ class LogLoader:
                 self._snapshots.take(self._state)
                 next_offset, is_whole = self._recover_segment(segment)
             else:
-                _logger.warning("%s: behind a loss, removed", segment.file.path)
+                _logger.warning("%s: after a loss, removed", segment.file.path)
                 self._segments.remove(segment)
                 segment.unlink()
                 self._snapshots.remove_at(segment.base_offset)
         return next_offset
 
     def _recover_segment(self, segment: LogSegment) -> tuple[int, bool]:
-        """Scan a segment and cut it behind its last good batch.
+        """Scan a segment and cut it after its last good batch.
 
         Returns the next offset, and True if every batch was good.
         """

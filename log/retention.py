@@ -1,6 +1,6 @@
 """A log loses its oldest records: to retention by time and size, and to DeleteRecords.
 
-Whole segments go, oldest first, and never one that reaches behind the high watermark. A segment
+Whole segments go, oldest first, and never one that reaches above the high watermark. A segment
 that goes is renamed `.deleted` at once, so that no restart sees it again. It is unlinked after
 `file.delete.delay.ms`; slices being sent keep their bytes anyway. Source: Kafka's
 UnifiedLog.deleteOldSegments, UnifiedLog.maybeIncrementLogStartOffset.

@@ -23,10 +23,12 @@ class SaidOnce:
         self._level = level
         self._last: dict[str, float] = {}
 
-    def failed(self, error: Exception) -> None:
+    def failed(self, error: Exception, tried_every_seconds: float = 0.0) -> None:
         """Log one line, if the error is new.
 
-        An error that is no fault of a disk or a request is a bug: its traceback is logged, too.
+        A rare task may succeed twice before its error counts
+        as new. An error that neither a disk nor a request explains is a bug: its traceback is
+        logged, too.
         """
         text = f"{type(error).__name__}: {error}"
         now = time.monotonic()
@@ -34,7 +36,8 @@ class SaidOnce:
         if len(self._last) >= _MOST_REMEMBERED:
             self._last.clear()
         self._last[text] = now
-        if last is not None and now - last < _QUIET_SECONDS:
+        quiet_seconds = max(_QUIET_SECONDS, 2.5 * tried_every_seconds)
+        if last is not None and now - last < quiet_seconds:
             return
         is_expected = isinstance(error, OSError | KafkaError)
         words: object = error if is_expected else text

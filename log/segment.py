@@ -70,7 +70,7 @@ class LogSegment(ReadableSegment):
             self.file.create()
             self.file.truncate(0)
         except OSError:
-            # An empty file left behind would be taken for a segment at the next start.
+            # An empty file left would be taken for a segment at the next start.
             self.file.close()
             with suppress(OSError):
                 self._files.unlink(self.file.path)
@@ -213,7 +213,7 @@ class LogSegment(ReadableSegment):
         self._recent.forget()
 
     def cut(self, position: int) -> None:
-        """Remove all bytes behind `position`. Raises OSError."""
+        """Remove all bytes after `position`. Raises OSError."""
         if position < self.size:
             self.file.truncate(position)
             self.size = position
@@ -251,7 +251,7 @@ class LogSegment(ReadableSegment):
             self.transaction_index.write(sync=True)
 
     def truncate_to(self, offset: int) -> int:
-        """Remove all batches that end at or behind `offset`; returns the segment's end offset.
+        """Remove all batches that end at or after `offset`; returns the segment's end offset.
 
         Raises KafkaError(CORRUPT_MESSAGE), OSError.
         """

@@ -58,6 +58,6 @@ class Segments:
         return self._segments[i] if i < len(self._segments) else None
 
     def since(self, offset: int) -> list[LogSegment]:
-        """The segment that may hold `offset`, and all behind it."""
+        """The segment that may hold `offset`, and all after it."""
         i = bisect_right(self._base_offsets, offset)
         return self._segments[max(i - 1, 0) :]

@@ -39,7 +39,7 @@ class TimeIndex(IndexFile):
         return found[0], self.base_offset + found[1]
 
     def truncate_to(self, offset: int) -> None:
-        """Drop every entry at or behind `offset`."""
+        """Drop every entry at or after `offset`."""
         self.load()
         count = self.count
         while count and self.base_offset + self.entry(count - 1)[1] >= offset:

@@ -35,9 +35,8 @@ class TransactionIndex(IndexFile):
         self.append_entry(0, *aborted)
 
     def note(self, aborted: AbortedTransaction) -> None:
-        """Append, and write at once.
-
-        The next write makes up for one that fails, or recovery does: the marker is in the log.
+        """Append, and write at once. If the write fails, the next write or recovery repeats it: the
+        marker is in the log.
         """
         self.append(aborted)
         with suppress(OSError):
@@ -65,7 +64,7 @@ class TransactionIndex(IndexFile):
         return found, False
 
     def truncate_to(self, offset: int) -> None:
-        """Drop the transactions that end at or behind `offset`."""
+        """Drop the transactions that end at or after `offset`."""
         self.keep(sum(aborted.last_offset < offset for aborted in self.all()))
 
     def is_sound(self) -> bool:

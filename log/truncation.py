@@ -11,7 +11,7 @@ from kafkalite.log.segment import LogSegment
 
 
 def truncate(log: LogState, offset: int) -> None:
-    """Remove every batch that ends at or behind `offset` (KIP-101). Raises OSError."""
+    """Remove every batch that ends at or after `offset` (KIP-101). Raises OSError."""
     if offset >= log.log_end_offset:
         # A leader that never appended has noted an epoch at the end. The next one contradicts it.
         log.leader_epochs.truncate_from_end(log.log_end_offset)

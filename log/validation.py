@@ -13,19 +13,18 @@ UnifiedLog.analyzeAndValidateRecords, LogValidator.
 from __future__ import annotations
 
 import struct
-
-from crc32c import crc32c
+from typing import Final
 
 from kafkalite.log.acceptance import (
-    UNCHANGED_POSITION,
-    AcceptedBatch,
     largest_timestamp,
     unpacked,
 )
+from kafkalite.log.accepted_batch import AcceptedBatch
 from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import InvalidRecordsError, RecordError
 from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.log.record_reader import ReadRecord, read_records
+from kafkalite.wire.checksum import crc32c
 from kafkalite.wire.compression import Compression, compress
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import (
@@ -45,14 +44,13 @@ from kafkalite.wire.record_batch import (
 )
 from kafkalite.wire.record_format import read_varint
 
-_MAGIC_AND_CRC = struct.Struct(">bI")
-_STAMPED = struct.Struct(">hiqq")
-_STAMPED_END = 43
-_LENGTH = struct.Struct(">i")
+_STAMPED: Final = struct.Struct(">hiqq")
+_STAMPED_END: Final = 43
+_LENGTH: Final = struct.Struct(">i")
 # The attributes' bits that have a meaning.
-_KNOWN_ATTRIBUTES = 0x7F
+_KNOWN_ATTRIBUTES: Final = 0x7F
 
-_CODECS = {
+_CODECS: Final = {
     "uncompressed": Compression.NONE,
     "gzip": Compression.GZIP,
     "snappy": Compression.SNAPPY,
@@ -353,18 +351,19 @@ def _stamp(batch: RecordBatch, config: LogConfig, max_timestamp: int, now_ms: in
         wanted = LOG_APPEND_TIME_FLAG
         max_timestamp = log_append_time_ms = now_ms
     if attributes & LOG_APPEND_TIME_FLAG == wanted and max_timestamp == batch.max_timestamp:
-        buffers: tuple[bytes | memoryview, ...] = (batch.buffer[UNCHANGED_POSITION:],)
+        crc = batch.crc
+        under_crc: bytes | memoryview = batch.under_crc
     else:
         # Both are under the checksum.
         attributes = attributes & _KNOWN_ATTRIBUTES & ~LOG_APPEND_TIME_FLAG | wanted
         stamped = _STAMPED.pack(
             attributes, batch.last_offset_delta, batch.base_timestamp, max_timestamp
         )
-        tail = batch.buffer[_STAMPED_END:]
-        crc = crc32c(tail, crc32c(stamped))
-        buffers = (_MAGIC_AND_CRC.pack(MAGIC, crc) + stamped, tail)
+        under_crc = stamped + batch.buffer[_STAMPED_END:]
+        crc = crc32c(under_crc)
     return AcceptedBatch(
-        buffers,
+        crc,
+        under_crc,
         batch.size_bytes,
         attributes,
         batch.last_offset_delta,

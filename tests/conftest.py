@@ -17,6 +17,8 @@ settings.load_profile("any machine")
 
 
 def pytest_configure() -> None:
+    # The tests' brokers are not announced to the user's terminals, nor the user's to the tests.
+    os.environ.pop("XDG_RUNTIME_DIR", None)
     found = kafkalite.version_and_build()
     if os.environ.get("KAFKALITE_COMPILED") == "1" and "compiled" not in found:
         pytest.exit(f"{kafkalite.__file__} is {found}", returncode=4)

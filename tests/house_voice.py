@@ -17,6 +17,8 @@ _OPENINGS = re.compile(
     r"|Those|One (that|who|which))\b"
 )
 _WORDS = re.compile(r"\b([Ww]hoever|[Nn]obody)\b")
+# "who" for "a follower that": the noun is missing. "behind" an offset: is that before or after it?
+_PHRASES = re.compile(r"\b((of|for|to|on|out|than|[Rr]efuse|[Ww]ake) who|at or behind)\b")
 # A file's name, perhaps with folders before it, and not a pattern such as `test_<name>.py`.
 _FILE_NAME = re.compile(r"(?<![\w<>*/{}.-])((?:[\w-]+/)*[a-z_][\w-]*\.py)\b(?!\.)")
 _COMMENTS = re.compile(r"(?m)^(?:[ ]*#.*\n)+")
@@ -83,6 +85,14 @@ def banned_words(text: str) -> Iterator[str]:
             yield line.strip()
 
 
+def banned_phrases(text: str) -> Iterator[str]:
+    """Sentences with "of who", "refuse who" and the like, or "at or behind"."""
+    for piece in prose(text):
+        for sentence in _SENTENCE_ENDS.split(piece):
+            if _PHRASES.search(sentence):
+                yield " ".join(sentence.split())
+
+
 def stale_file_names(text: str) -> Iterator[str]:
     """Names of Python files that are not in this repository."""
     for piece in prose(text):
@@ -107,6 +117,7 @@ BANS: dict[str, Callable[[str], Iterator[str]]] = {
     "openings": openings,
     "semicolons": semicolons,
     "words": banned_words,
+    "phrases": banned_phrases,
     "stale": stale_file_names,
     "columns": long_lines,
     "lines": long_files,

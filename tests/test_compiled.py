@@ -48,12 +48,20 @@ def is_protocol(node: ast.ClassDef) -> bool:
 
 
 def deleted_attributes(source: str) -> list[str]:
+    """Attributes that are deleted, but for those that a class says are (`__deletable__`)."""
+    nodes = list(ast.walk(ast.parse(source)))
+    said = {
+        name
+        for node in nodes
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__deletable__"
+        for name in ast.literal_eval(node.value)
+    }
     return [
         ast.unparse(target)
-        for node in ast.walk(ast.parse(source))
+        for node in nodes
         if isinstance(node, ast.Delete)
         for target in node.targets
-        if isinstance(target, ast.Attribute)
+        if isinstance(target, ast.Attribute) and target.attr not in said
     ]
 
 
@@ -96,4 +104,5 @@ def test_the_rules_find_what_they_forbid() -> None:
     assert children("class Child(log.Parent[int]): ...", {"Parent"}) == {"Child"}
     assert children("class Child(Other): ...", {"Parent"}) == set()
     assert deleted_attributes("del self.context, other") == ["self.context"]
+    assert deleted_attributes('__deletable__ = ("context",); del self.context') == []
     assert len(slices_that_assign("data[at : (at := at + 1)]; data[(at := 0)]")) == 1

@@ -1,6 +1,7 @@
 """The documents say what the code does: generated parts are up to date, and names are of things
 that exist."""
 
+import ast
 import importlib.util
 import re
 import subprocess
@@ -15,6 +16,7 @@ ROOT = DOCS.parent
 ROOMS = "wire|log|group_coordinator|kafkalite|conformance|tests|docs|examples"
 LINK = re.compile(r"\]\((?!https?:)([^)#]+)")
 PATH = re.compile(rf"`((?:{ROOMS})/[\w/.]+)`")
+PLACE = re.compile(rf"`((?:{ROOMS})/[\w/]+\.py): (\w+)`")
 MODULE = re.compile(r"python -m ((?:kafkalite|conformance|tests)[\w.]*)")
 TARGET = re.compile(r"(?m)(?:`|^\s*(?:\$ )?)make ([a-z-]+)")
 DOCUMENTS = [
@@ -52,9 +54,18 @@ def test_what_a_document_names_is_there(document: Path) -> None:
     text = document.read_text()
     links = [link for link in LINK.findall(text) if not (document.parent / link).exists()]
     paths = [path for path in PATH.findall(text) if not (ROOT / path).exists()]
+    places = [place for place in PLACE.findall(text) if not defines(*place)]
     modules = [name for name in MODULE.findall(text) if not is_program(name)]
     targets = set(TARGET.findall(text)) - set(make_targets())
-    assert (links, paths, modules, targets) == ([], [], [], set())
+    assert (links, paths, places, modules, targets) == ([], [], [], [], set())
+
+
+def defines(path: str, name: str) -> bool:
+    """True if a file defines a class or function of this name."""
+    if not (ROOT / path).is_file():
+        return False
+    nodes = ast.walk(ast.parse((ROOT / path).read_text()))
+    return any(getattr(node, "name", None) == name for node in nodes)
 
 
 def is_program(name: str) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import socket
 import stat
 import subprocess
 import sys
@@ -20,6 +19,8 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka.admin import AdminClient
+
+from conformance.harness.ports import free_ports
 
 ROOT = Path(__file__).parent.parent
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
@@ -109,14 +110,6 @@ MODULES = (
         through_entrypoint=False,
     ),
 )
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def until(seconds: float, holds: object) -> bool:

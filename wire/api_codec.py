@@ -18,7 +18,7 @@ from kafkalite.wire.compile_messages import compile_builder, compile_parser
 from kafkalite.wire.compile_parse import Mode, Parser
 from kafkalite.wire.compile_rows import compile_row_builder, compile_row_parser
 from kafkalite.wire.errors import InvalidMessage, Malformed, ProtocolViolation, too_many_elements
-from kafkalite.wire.fields import InMemory, Records
+from kafkalite.wire.fields import InMemory, Records, most_elements
 from kafkalite.wire.headers import decode_header, response_header_version, unpack_header
 from kafkalite.wire.message_codec import build_body
 from kafkalite.wire.parse_support import PARSE_ODDITIES, Odd, TooManyElements, skip_tags
@@ -31,8 +31,8 @@ _MOST_BYTES_TO_EXPLAIN: Final = 65536
 
 T = TypeVar("T")
 
-_pack_header_0 = Struct(">ii").pack
-_pack_header_1 = Struct(">iix").pack
+_pack_header_0: Final = Struct(">ii").pack
+_pack_header_1: Final = Struct(">iix").pack
 
 
 class ApiCodec:
@@ -129,7 +129,8 @@ class ApiCodec:
         except PARSE_ODDITIES:
             pass
         except TooManyElements:
-            raise too_many_elements(request_class(self.api_key).__name__) from None
+            most = most_elements(len(view))
+            raise too_many_elements(most, request_class(self.api_key).__name__) from None
         else:
             return client_id, body
         raise Malformed(f"{request_class(self.api_key).__name__} is malformed")

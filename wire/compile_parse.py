@@ -35,7 +35,7 @@ from kafkalite.wire.compile_source import (
     TIMES,
     SourceWriter,
 )
-from kafkalite.wire.fields import FieldType, plain_nullable_string
+from kafkalite.wire.fields import NUMBERS_OF_ELEMENT, FieldType, plain_nullable_string
 from kafkalite.wire.parse_support import (
     counting,
     counting_few,
@@ -75,8 +75,8 @@ class Mode(Enum):
     """FAST: for frames too small to hold many elements; it counts none.
 
     COUNTED: raises ManyElements for a frame whose elements would hold the loop for too long. SLOW:
-    a generator that yields now and then, counts up to MAX_ELEMENTS (fields.py), and reads malformed
-    text as Kafka does.
+    a generator that yields now and then, counts up to `most_elements` (fields.py), and reads
+    malformed text as Kafka does.
     """
 
     FAST = "fast"
@@ -284,7 +284,7 @@ class ParserWriter(SourceWriter, ABC):
         self.write("if stop > end:")
         self.write("    raise Odd")
         if self.counted:
-            self.write("take(n)")
+            self.write(f"take(n // {NUMBERS_OF_ELEMENT})")
         if self.yields:
             self.write(f"{target} = []")
             self.write("while n:")
@@ -347,7 +347,7 @@ class ParserWriter(SourceWriter, ABC):
         self.end_run()
         head = ["def parse(buf, pos, end):"]
         if self.counted:
-            head.append("    take = counting()")
+            head.append("    take = counting(end)")
         if self.uses_view:
             head.append("    view = memoryview(buf)")
         if self.mode is Mode.SLOW:

@@ -17,28 +17,30 @@ import struct
 import zlib
 from collections.abc import Callable
 from enum import IntEnum
+from typing import Final
 
 import cramjam
 
 # The most that an uncompressed request may hold (socket.request.max.bytes): a batch that unfolds to
 # more could never have been sent plain.
-MAX_DECOMPRESSED_BYTES = 104_857_600
+MAX_DECOMPRESSED_BYTES: Final = 104_857_600
 
-_XERIAL_MAGIC = b"\x82SNAPPY\x00"
-_XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, oldest compatible version
-_XERIAL_BLOCK_BYTES = 32 * 1024
-_INT32 = struct.Struct(">i")
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+# Then the version, and the oldest compatible version.
+_XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_XERIAL_BLOCK_BYTES: Final = 32 * 1024
+_INT32: Final = struct.Struct(">i")
 
 # cramjam's words for an output that is too small.
-_OUTPUT_IS_FULL = "failed to write whole buffer"
+_OUTPUT_IS_FULL: Final = "failed to write whole buffer"
 
 # One for each thread that decompresses at a time.
-_SCRATCH_BYTES = 1 << 20
+_SCRATCH_BYTES: Final = 1 << 20
 _scratches: list[bytearray] = []
 
-GZIP_DEFAULT_LEVEL = -1
-LZ4_DEFAULT_LEVEL = 9
-ZSTD_DEFAULT_LEVEL = 3
+GZIP_DEFAULT_LEVEL: Final = -1
+LZ4_DEFAULT_LEVEL: Final = 9
+ZSTD_DEFAULT_LEVEL: Final = 3
 
 
 class Compression(IntEnum):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import (
@@ -21,8 +21,8 @@ from kafkalite.wire.record_batch import (
     iterate_records,
 )
 
-CONTROL_KEY = struct.Struct(">hh")
-_END_TRANSACTION_VALUE = struct.Struct(">hi")
+CONTROL_KEY: Final = struct.Struct(">hh")
+_END_TRANSACTION_VALUE: Final = struct.Struct(">hi")
 
 
 class ControlRecordType(IntEnum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 T = TypeVar("T")
@@ -12,10 +12,14 @@ MAX_STRING_BYTES: Final = (
     0x7FFF  # an int16 in the plain form; Kafka keeps the limit in the compact one
 )
 # Array elements and tagged fields that a request may have in all. Python's objects for an element
-# of a few bytes take a few hundred, so that 100 MB of nothing but empty names would take gigabytes.
-# A whole cluster of Kafka is made for about a million partitions; no client names more of anything
-# at once.
+# of a few bytes take up to 192, so that 100 MB of nothing but empty names would take gigabytes. A
+# whole cluster of Kafka is made for about a million partitions; no client names more of anything at
+# once, nor many thousands of things in fewer than 8 bytes each.
 MAX_ELEMENTS: Final = 1_000_000
+_FREE_ELEMENTS: Final = 32_768
+_BYTES_OF_OTHERS: Final = 8
+# A number takes a quarter of what an element with fields of its own takes.
+NUMBERS_OF_ELEMENT: Final = 4
 
 
 class Chunk(Protocol):
@@ -26,6 +30,11 @@ class Chunk(Protocol):
 
 InMemory: TypeAlias = bytes | memoryview
 Records: TypeAlias = bytes | memoryview | Chunk
+
+
+def most_elements(size: int) -> int:
+    """The array elements and tagged fields that a request of so many bytes may have."""
+    return min(MAX_ELEMENTS, _FREE_ELEMENTS + size // _BYTES_OF_OTHERS)
 
 
 def unsigned_varint(value: int) -> bytes:
@@ -72,5 +81,3 @@ records_chunk: FieldType[Records | None] = FieldType("records", None, nullable=T
 required_records_chunk: FieldType[Records] = FieldType("records", b"")
 # The client id of a request's header, which is plain in flexible versions too.
 plain_nullable_string: FieldType[str | None] = FieldType("string", None, nullable=True)
-
-AnyFieldType: TypeAlias = FieldType[Any]

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
-from kafkalite.wire.fields import MAX_ELEMENTS, MAX_STRING_BYTES
+from kafkalite.wire.fields import MAX_STRING_BYTES, most_elements
 
 MAX_UINT32: Final = 0xFFFFFFFF
 MAX_INT32: Final = 0x7FFFFFFF
@@ -49,11 +49,13 @@ class Count:
             raise self._exceeded
 
 
-def counting() -> Callable[[int], None]:
-    return Count(MAX_ELEMENTS, TooManyElements).take
+def counting(size: int) -> Callable[[int], None]:
+    """The account of a frame of so many bytes."""
+    return Count(most_elements(size), TooManyElements).take
 
 
-def counting_few() -> Callable[[int], None]:
+def counting_few(size: int) -> Callable[[int], None]:
+    """The account of a frame that is read in one go, whatever its size."""
     return Count(FEW_ELEMENTS, ManyElements).take
 
 

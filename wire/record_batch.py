@@ -21,41 +21,40 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from crc32c import crc32c
-
+from kafkalite.wire.checksum import crc32c
 from kafkalite.wire.compression import Compression, DecompressionError, compress, decompress
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_format import Header, invalid_record, read_record, write_record
 
-LOG_OVERHEAD = 12
-HEADER_BYTES = 61
-MAGIC = 2
+LOG_OVERHEAD: Final = 12
+HEADER_BYTES: Final = 61
+MAGIC: Final = 2
 
-MAGIC_POSITION = 16
-CRC_POSITION = 17
-ATTRIBUTES_POSITION = 21
+MAGIC_POSITION: Final = 16
+CRC_POSITION: Final = 17
+ATTRIBUTES_POSITION: Final = 21
 
-COMPRESSION_MASK = 0x07
-LOG_APPEND_TIME_FLAG = 0x08
-TRANSACTIONAL_FLAG = 0x10
-CONTROL_FLAG = 0x20
-DELETE_HORIZON_FLAG = 0x40
+COMPRESSION_MASK: Final = 0x07
+LOG_APPEND_TIME_FLAG: Final = 0x08
+TRANSACTIONAL_FLAG: Final = 0x10
+CONTROL_FLAG: Final = 0x20
+DELETE_HORIZON_FLAG: Final = 0x40
 
-NO_TIMESTAMP = -1
-NO_PRODUCER_ID = -1
-NO_PRODUCER_EPOCH = -1
-NO_SEQUENCE = -1
-NO_LEADER_EPOCH = -1
+NO_TIMESTAMP: Final = -1
+NO_PRODUCER_ID: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+NO_SEQUENCE: Final = -1
+NO_LEADER_EPOCH: Final = -1
 
-HEADER = struct.Struct(">qiibIhiqqqhii")
-_LOG_OVERHEAD = struct.Struct(">qi")
-_BASE_OFFSET_LENGTH_EPOCH = struct.Struct(">qii")
-_CRC = struct.Struct(">I")
-_UNDER_CRC = struct.Struct(">hiqqqhii")
+HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+_LOG_OVERHEAD: Final = struct.Struct(">qi")
+_BASE_OFFSET_LENGTH_EPOCH: Final = struct.Struct(">qii")
+_CRC: Final = struct.Struct(">I")
+_UNDER_CRC: Final = struct.Struct(">hiqqqhii")
 
-_MAX_INT32 = 2**31 - 1
+_MAX_INT32: Final = 2**31 - 1
 
 
 class TimestampType(IntEnum):
@@ -190,8 +189,13 @@ class RecordBatch:
         """The time from which the cleaner may drop its tombstones and markers; None: undecided."""
         return self.base_timestamp if self.attributes & DELETE_HORIZON_FLAG else None
 
+    @property
+    def under_crc(self) -> memoryview:
+        """The bytes that the checksum covers."""
+        return self.buffer[ATTRIBUTES_POSITION:]
+
     def computed_crc(self) -> int:
-        return crc32c(self.buffer[ATTRIBUTES_POSITION:])
+        return crc32c(self.under_crc)
 
     def is_valid(self) -> bool:
         """True if the stored checksum is that of the bytes."""

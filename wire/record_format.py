@@ -12,12 +12,13 @@ Kafka's DefaultRecord and ByteUtils.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 # A record is at least: length, attributes, timestamp delta, offset delta, key length, value length
 # and header count, one byte each.
-MIN_RECORD_BYTES = 7
+MIN_RECORD_BYTES: Final = 7
 
 Header = tuple[str, bytes | None]
 

@@ -241,16 +241,40 @@ def _make_struct(class_: type[T], message: Message | None) -> type[T]:
             setattr(class_, name, default)
     class_.__annotations__[UNKNOWN] = "tuple[tuple[int, bytes], ...]"
     setattr(class_, UNKNOWN, dataclasses.field(default=(), repr=False, kw_only=True))
-    # One function of each for all structs, and no docstring that dataclasses makes of a signature:
-    # the broker's import takes a sixth less CPU time than when they are compiled for every struct.
+    # Nothing is compiled for a struct here, no docstring that dataclasses makes of a signature
+    # either: that would be a third of the CPU time of the broker's import.
     class_.__doc__ = class_.__doc__ or class_.__name__
-    for name, shared in (("__repr__", _representation), ("__eq__", _is_equal)):
-        setattr(class_, name, shared)
-    made = dataclasses.dataclass(slots=True, repr=False, eq=False)(class_)
+    shared = {"__init__": _first_init, "__repr__": _representation, "__eq__": _is_equal}
+    for name, function in shared.items():
+        setattr(class_, name, function)
+    made = dataclasses.dataclass(slots=True, init=False, repr=False, eq=False)(class_)
     setattr(made, FIELDS, tuple(fields))
     if message is not None:
         setattr(made, MESSAGE, message)
     return made
+
+
+def _first_init(self: Any, *values: Any, **named: Any) -> None:
+    """The `__init__` of a struct that was not made yet; it compiles the one that stays."""
+    made = self.__class__
+    parameters: list[str] = []
+    lines: list[str] = []
+    names: dict[str, Any] = {"_UNSET": _UNSET}
+    for each in dataclasses.fields(made):
+        given = each.name
+        if each.default is dataclasses.MISSING:
+            names[f"default_{each.name}"] = each.default_factory
+            parameters.append(f"{each.name}=_UNSET")
+            given = f"default_{each.name}() if {each.name} is _UNSET else {each.name}"
+        else:
+            names[f"default_{each.name}"] = each.default
+            parameters.append(f"{each.name}=default_{each.name}")
+        lines.append(f"    self.{each.name} = {given}\n")
+    *declared, unknown = parameters
+    source = f"def __init__(self, {''.join(f'{each}, ' for each in declared)}*, {unknown}):\n"
+    exec(source + "".join(lines), names)  # noqa: S102 - the source is made of our own declarations
+    made.__init__ = names["__init__"]
+    made.__init__(self, *values, **named)
 
 
 def _representation(self: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import cramjam
 
@@ -22,20 +22,20 @@ from kafkalite.wire.compression import (
     decompress,
 )
 
-_XERIAL_MAGIC = b"\x82SNAPPY\x00"
-_XERIAL_HEADER_BYTES = 16
-_XERIAL_VERSION = struct.Struct(">i")
-_INT32 = struct.Struct(">i")
+_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER_BYTES: Final = 16
+_XERIAL_VERSION: Final = struct.Struct(">i")
+_INT32: Final = struct.Struct(">i")
 
-_LZ4_MAGIC = b"\x04\x22\x4d\x18"
-_LZ4_BLOCK_SIZE = struct.Struct("<I")
-_LZ4_UNCOMPRESSED = 0x80000000
+_LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
+_LZ4_BLOCK_SIZE: Final = struct.Struct("<I")
+_LZ4_UNCOMPRESSED: Final = 0x80000000
 _LZ4_BLOCK_CHECKSUM, _LZ4_CONTENT_SIZE, _LZ4_CONTENT_CHECKSUM = 0x10, 0x08, 0x04
 
-_GZIP_MAGIC = b"\x1f\x8b\x08"
-_GZIP_CHUNK_BYTES = 512
+_GZIP_MAGIC: Final = b"\x1f\x8b\x08"
+_GZIP_CHUNK_BYTES: Final = 512
 # Java looks for another member only behind more bytes than these.
-_GZIP_HEADER_BYTES = 18
+_GZIP_HEADER_BYTES: Final = 18
 
 
 class Stream(NamedTuple):

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from conformance.benchmarks.compiled import HERE, LoadFailed
-from conformance.harness.broker import free_ports
 from conformance.harness.cache import cached
+from conformance.harness.ports import free_ports
 from conformance.harness.process import OneProcess, Process
 from conformance.harness.raw import living_broker_count
 

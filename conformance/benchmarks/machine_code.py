@@ -56,7 +56,7 @@ def calls() -> Iterator[tuple[str, int, Work]]:
     data = many[HEADER_BYTES:]
 
     def walked() -> None:
-        assert walk(data, RECORDS, 0, RECORDS, needs_keys=False) != REFUSED
+        assert walk(data, 0, RECORDS, 0, RECORDS, False) != REFUSED
 
     yield "record walk, a record of 100 B", RECORDS, walked
     one = RecordBatch(many)

@@ -104,14 +104,14 @@ class Logins:
         self.side.stop(self.broker)
 
 
-class TinyWithAcls:
-    """Tiny Produce with an authorizer and a hundred entries, beside the same without."""
+class TinyBeside:
+    """Tiny Produce over plaintext to a broker with some security, beside one without any."""
 
-    ENTRIES = 100
+    FIGURE = ""
 
     def __init__(self, side: Side) -> None:
         self.side = side
-        self.brokers = [side.start(), side.start(WITH_ACLS)]
+        self.brokers = [side.start(), self.guarded()]
         self.tinies = [
             Tiny(
                 Side(side.kind, side.new, side.directory, side.quick, shared=broker),
@@ -120,15 +120,41 @@ class TinyWithAcls:
             )
             for broker in self.brokers
         ]
-        give_entries(self.brokers[1], self.tinies[1].topic, self.ENTRIES)
+
+    def guarded(self) -> Broker:
+        """The broker with security."""
+        raise NotImplementedError
 
     def sample(self) -> dict[str, float]:
-        without, with_acls = (each.sample()["requests per CPU s"] for each in self.tinies)
-        return {"with ACLs : without": with_acls / without}
+        without, guarded = (each.sample()["requests per CPU s"] for each in self.tinies)
+        return {self.FIGURE: guarded / without}
 
     def close(self) -> None:
         for broker in self.brokers:
             self.side.stop(broker)
+
+
+class TinyWithAcls(TinyBeside):
+    """With an authorizer and a hundred entries."""
+
+    ENTRIES = 100
+    FIGURE = "with ACLs : without"
+
+    def __init__(self, side: Side) -> None:
+        super().__init__(side)
+        give_entries(self.brokers[1], self.tinies[1].topic, self.ENTRIES)
+
+    def guarded(self) -> Broker:
+        return self.side.start(WITH_ACLS)
+
+
+class TinyWithoutAcls(TinyBeside):
+    """With listeners for TLS and SASL beside the plaintext one, and no authorizer."""
+
+    FIGURE = "secured listeners : none"
+
+    def guarded(self) -> Broker:
+        return secured(self.side)
 
 
 def give_entries(broker: Broker, topic: str, count: int) -> None:

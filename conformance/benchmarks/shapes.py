@@ -67,6 +67,7 @@ VERSIONS: Final[dict[str, tuple[int, int]]] = {
     "sync_group": (0, 5),
     "consumer_group_heartbeat": (0, 1),
     "txn_offset_commit": (0, 5),
+    "end_txn": (0, 4),
 }
 _WITH_PARTITIONS: Final = frozenset(
     {"produce", "fetch", "list_offsets", "offset_commit", "offset_fetch", "txn_offset_commit"}
@@ -130,10 +131,14 @@ SHAPES: Final = (
     Shape("find_coordinator", 4),
     Shape("offset_commit", 2, partitions=16),
     Shape("offset_commit", 8),
+    Shape("offset_commit", 10),
     Shape("offset_fetch", 1),
     Shape("offset_fetch", 9, partitions=16),
     Shape("heartbeat", 2),
+    Shape("heartbeat", 4),
     Shape("sync_group", 5),
     Shape("txn_offset_commit", 3),
+    Shape("txn_offset_commit", 5, partitions=16),
+    Shape("end_txn", 3),
     Shape("consumer_group_heartbeat", 1),
 )

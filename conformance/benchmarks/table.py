@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from typing import Any, Final
 
 from conformance.benchmarks.shapes import SHAPES, Shape, drawn
@@ -57,7 +58,7 @@ class Plot:
 
 @dataclass(frozen=True)
 class Measure:
-    """One row: `rounds` samples of each broker, in turns.
+    """One row: `rounds` samples of each broker, in turns. A growing row repeats each size itself.
 
     `is_still`: the other broker is stopped meanwhile, for an idle JVM wakes up hundreds of times a
     second. Not where a sample takes so long that it would miss the time.
@@ -73,20 +74,11 @@ class Measure:
     is_still: bool = False
 
 
-def at_least(ratio: float) -> Bar:
-    return Bar(Best.HIGH, ratio)
-
-
-def at_most(ratio: float) -> Bar:
-    return Bar(Best.LOW, ratio)
-
-
-def no_more_than(value: float) -> Bar:
-    return Bar(Best.LOW, value, is_absolute=True)
-
-
-def no_less_than(value: float) -> Bar:
-    return Bar(Best.HIGH, value, is_absolute=True)
+# Bars on the ratio, and on kafkalite's own figure.
+at_least: Final = partial(Bar, Best.HIGH)
+at_most: Final = partial(Bar, Best.LOW)
+no_less_than: Final = partial(Bar, Best.HIGH, is_absolute=True)
+no_more_than: Final = partial(Bar, Best.LOW, is_absolute=True)
 
 
 def _bulk(codec: str, title: str) -> Measure:
@@ -173,14 +165,14 @@ def drawn_measure(seed: int) -> Measure:
     return replace(measure, title=f"drawn by {seed}: {measure.title}")
 
 
-def _crowd(name: str, title: str, count: int, *, parked: bool, rounds: int = 2) -> Measure:
+def _crowd(name: str, title: str, count: int, *, parked: bool) -> Measure:
     return Measure(
         name,
         title,
         (Figure("% of a core", no_more_than(1.0)), Figure("KB each", no_more_than(40.0), 0)),
         "crowds:Crowd",
         {"parked": parked, "count": count},
-        rounds=rounds,
+        rounds=3,
     )
 
 
@@ -203,7 +195,7 @@ def _living(protocol: str) -> Measure:
         (Figure("% of a core", no_more_than(10.0), 1), Figure("heartbeats/s", None, 0)),
         "heartbeats:Living",
         {"protocol": protocol},
-        rounds=2,
+        rounds=3,
     )
 
 
@@ -227,7 +219,7 @@ def _growth(
     return Measure(
         name,
         title,
-        (*points, Figure("largest : smallest", no_more_than(steepest))),
+        (*points, Figure("steepest rise", no_more_than(steepest))),
         f"growth:{sampler}",
         {"sizes": [int(size) for size in sizes.split()]},
         rounds=1,
@@ -300,7 +292,7 @@ MEASURES: tuple[Measure, ...] = (
             Figure("MB after 10 GB in and out", no_more_than(80), 0),
         ),
         "process:Memory",
-        rounds=1,
+        rounds=3,
     ),
     _produce("tls-produce", "bulk produce through TLS, 1 KB records", 1.0, 1.0, tls=True),
     _consume("tls-consume", "bulk consume through TLS, 1 consumer", 1, tls=True),
@@ -314,8 +306,16 @@ MEASURES: tuple[Measure, ...] = (
         rounds=7,
         is_still=True,
     ),
+    Measure(
+        "tiny-without-acls",
+        "tiny Produce over plaintext, 8 connections, beside listeners for TLS and SASL and alone",
+        (Figure("secured listeners : none", no_less_than(0.98), 3),),
+        "secured:TinyWithoutAcls",
+        rounds=7,
+        is_still=True,
+    ),
     _crowd("idle-connections", "1,000 idle connections", 1000, parked=False),
-    _crowd("silent-connections", "10,000 idle connections", 10_000, parked=False, rounds=1),
+    _crowd("silent-connections", "10,000 idle connections", 10_000, parked=False),
     _crowd("parked-fetches", "1,000 parked fetches", 1000, parked=True),
     _living("classic"),
     _living("consumer"),
@@ -331,7 +331,7 @@ MEASURES: tuple[Measure, ...] = (
             Figure("MB apart", no_more_than(150.0), 0),
         ),
         "queues:InFlight",
-        rounds=1,
+        rounds=3,
     ),
     Measure(
         "spark",
@@ -342,7 +342,7 @@ MEASURES: tuple[Measure, ...] = (
             Figure("% of a core idle", no_more_than(8.0), 1),
         ),
         "sparks:Stream",
-        rounds=1,
+        rounds=3,
     ),
     _growth(
         "growth-partitions",

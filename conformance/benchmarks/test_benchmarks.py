@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conformance.benchmarks.__main__ import chosen, main
+from conformance.benchmarks.growth import TIMES, steepest_rise
 from conformance.benchmarks.queues import Taking
 from conformance.benchmarks.report import DOCUMENT, RESULTS, written
 from conformance.benchmarks.results import Results, is_met, ratios
@@ -77,6 +78,17 @@ def test_measures_are_chosen_by_name_or_by_its_beginning() -> None:
 
 def test_every_measure_has_a_name_of_its_own() -> None:
     assert len({measure.name for measure in MEASURES}) == len(MEASURES)
+
+
+def test_every_row_is_repeated() -> None:
+    assert TIMES >= 3
+    assert [each.name for each in MEASURES if each.rounds < 3 and each.plot is None] == []
+
+
+def test_growth_is_judged_at_every_step() -> None:
+    assert steepest_rise([4.0, 2.0, 1.0]) == 0.5
+    assert steepest_rise([2.0, 8.0, 1.0]) == 4.0
+    assert steepest_rise([4.0, 1.0, 2.0, 3.0, 2.0]) == 3.0
 
 
 def test_a_seed_draws_the_same_shape_again_and_other_seeds_others() -> None:

@@ -16,22 +16,21 @@ is 0 if both hold, 1 if one does not, and 2 if `--rounds` were too few to tell.
 from __future__ import annotations
 
 import argparse
-import json
 import math
+import socket
 import statistics
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
-from http.client import HTTPConnection
-from itertools import count
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import quote, urlencode, urlsplit
+from typing import Final
+from urllib.parse import quote, urlsplit
 
 from conformance.benchmarks.bulk import KB, Produce
 from conformance.benchmarks.sampling import Side, cpu_seconds
@@ -47,12 +46,17 @@ OVERVIEW: Final = {
     f"{CLUSTER}/topics": 1.0,
     f"{CLUSTER}/groups": 1.0,
     f"{CLUSTER}/connections": 2.0,
+    f"{CLUSTER}/unsupported": 10.0,
+    # It counts for a second, and is asked again at once.
+    (TRAFFIC := f"{CLUSTER}/traffic"): 1.0,
 }
+# The last requests and events are asked for once, and the stream has all that come.
 REQUESTS: Final = {
     **FRAME,
     f"{CLUSTER}/spy": 2.0,
-    f"{CLUSTER}/requests": 0.7,
-    f"{CLUSTER}/events": 0.7,
+    f"{CLUSTER}/requests": math.inf,
+    f"{CLUSTER}/events": math.inf,
+    (STREAM := f"{CLUSTER}/stream"): math.inf,
 }
 VIEWS: Final = {"overview": OVERVIEW, "requests": REQUESTS}
 ALONE_SECONDS: Final = 20
@@ -61,12 +65,6 @@ CONFIDENCE: Final = 0.99
 MOST_LOST: Final = 0.03
 # An answer that took long is asked for again when so many times as long has passed.
 SHARE: Final = 10
-AT_ONCE: Final = 2000
-# Requests that wait are asked for one by one, at most so many in each third turn.
-MOST_WAITING: Final = 10
-WAITING_TURNS: Final = 3
-# Asked with where it stopped, one after the other.
-ARRIVING: Final = (f"{CLUSTER}/requests", f"{CLUSTER}/events")
 
 
 class Verdict(Enum):
@@ -119,11 +117,13 @@ class Replay:
         self._control = control
         self.took: dict[str, list[tuple[float, int]]] = {}
         self._ended = threading.Event()
-        alone = {path: pause for path, pause in asked.items() if path not in ARRIVING}
-        steps = [(pause, self._stepping(path)) for path, pause in alone.items()]
-        if ARRIVING[0] in asked:
-            steps.append((asked[ARRIVING[0]], self._arriving()))
-        self._threads = [threading.Thread(target=self._repeat, args=step) for step in steps]
+        self._stream: socket.socket | None = None
+        self._threads = [
+            threading.Thread(target=self._follow)
+            if path == STREAM
+            else threading.Thread(target=self._repeat, args=(path, pause))
+            for path, pause in asked.items()
+        ]
 
     def __enter__(self) -> None:
         for thread in self._threads:
@@ -131,55 +131,42 @@ class Replay:
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
+        if self._stream is not None:
+            self._stream.shutdown(socket.SHUT_RDWR)
         for thread in self._threads:
             thread.join()
 
-    def _repeat(self, pause: float, step: Callable[[HTTPConnection], None]) -> None:
+    def _repeat(self, path: str, pause: float) -> None:
         connection = HTTPConnection(urlsplit(self._control["url"]).netloc, timeout=60)
         while not self._ended.is_set():
             began = time.perf_counter()
-            step(connection)
-            self._ended.wait(max(pause, SHARE * (time.perf_counter() - began)))
+            self._ask(connection, path)
+            if path != TRAFFIC:
+                took = time.perf_counter() - began
+                self._ended.wait(None if pause == math.inf else max(pause, SHARE * took))
         connection.close()
 
-    def _stepping(self, path: str) -> Callable[[HTTPConnection], None]:
-        return lambda connection: self._ask(connection, path, {}) and None
-
-    def _arriving(self) -> Callable[[HTTPConnection], None]:
-        last = dict.fromkeys(ARRIVING, 0)
-        waiting: list[int] = []
-        turns = count(1)
-
-        def step(connection: HTTPConnection) -> None:
-            for path in ARRIVING:
-                after = {"after": last[path]} if last[path] else {}
-                fresh = json.loads(self._ask(connection, path, {"limit": AT_ONCE, **after}))
-                waiting.extend(each["seq"] for each in fresh if each.get("outcome") == "waiting")
-                if fresh:
-                    last[path] = fresh[-1]["seq"]
-            if next(turns) % WAITING_TURNS == 0:
-                for seq in waiting[:MOST_WAITING]:
-                    self._ask(connection, f"{ARRIVING[0]}/{seq}", {}, known_as="one request")
-                del waiting[:MOST_WAITING]
-
-        return step
-
-    def _ask(
-        self,
-        connection: HTTPConnection,
-        path: str,
-        fields: Mapping[str, Any],
-        known_as: str | None = None,
-    ) -> bytes:
+    def _ask(self, connection: HTTPConnection, path: str) -> None:
         began = time.perf_counter()
-        query = f"?{urlencode(fields)}" if fields else ""
         headers = {"Authorization": f"Bearer {self._control['token']}"}
-        connection.request("GET", f"/v1{path}{query}", headers=headers)
+        connection.request("GET", f"/v1{path}", headers=headers)
         answer = connection.getresponse()
         data = answer.read()
-        assert answer.status == 200 or known_as, data
-        self.took.setdefault(known_as or path, []).append((time.perf_counter() - began, len(data)))
-        return data
+        assert answer.status == 200, data
+        self.took.setdefault(path, []).append((time.perf_counter() - began, len(data)))
+
+    def _follow(self) -> None:
+        connection = HTTPConnection(urlsplit(self._control["url"]).netloc, timeout=60)
+        headers = {"Authorization": f"Bearer {self._control['token']}"}
+        connection.request("GET", f"/v1{STREAM}?waiting=true", headers=headers)
+        self._stream = connection.sock
+        answer = connection.getresponse()
+        began = time.perf_counter()
+        with suppress(OSError, HTTPException):
+            while line := answer.readline():
+                self.took.setdefault(STREAM, []).append((time.perf_counter() - began, len(line)))
+                began = time.perf_counter()
+        answer.close()
 
 
 @contextmanager

@@ -42,7 +42,8 @@ Body = Any | Callable[["Side"], Any]
 class Side:
     """A broker, connections to it by name, and what its ids stand for.
 
-    A connection whose name ends like `main@3` is one to that node, any other one to the first.
+    A connection whose name ends like `main@3` is one to that node. Any other one goes to the node
+    that `routes` has for the API, or else to the first.
     """
 
     def __init__(self, broker: Broker) -> None:
@@ -52,6 +53,7 @@ class Side:
         self.names = Names(self.addresses, str(broker.data_dir))
         self.session_ids: dict[str, int] = {}
         self.member_ids: dict[str, str] = {}
+        self.routes: dict[ApiKey, int] = {}
         self.correlation_id = 0
         self.marks = 0
 
@@ -70,6 +72,7 @@ class Side:
         self.names.prefix = ""
         self.session_ids.clear()
         self.member_ids.clear()
+        self.routes.clear()
 
     def ask(self, api: ApiKey, version: int, body: Body, connection: str = "main") -> Any:
         """The answer as it came, or None when the connection was closed instead."""
@@ -80,7 +83,13 @@ class Side:
         self.correlation_id += 1
         message = fitting(body(self) if callable(body) else body, version)
         chunks = encode_request(api, version, self.correlation_id, CLIENT_ID, message)
-        self.send_bytes(b"".join(bytes(chunk) for chunk in chunks), connection)
+        data = b"".join(bytes(chunk) for chunk in chunks)
+        self.send_bytes(data, self._routed(api, connection))
+
+    def _routed(self, api: ApiKey, connection: str) -> str:
+        if api in self.routes and not _NODE.search(connection):
+            return at(self.routes[api], connection)
+        return connection
 
     def send_bytes(self, data: bytes, connection: str = "main") -> None:
         """These bytes as they are, on a connection that is made when there is none."""
@@ -91,7 +100,7 @@ class Side:
             self.connections[connection].send(data)
 
     def receive(self, api: ApiKey, version: int, connection: str = "main") -> Any:
-        frame = self.receive_frame(connection)
+        frame = self.receive_frame(self._routed(api, connection))
         return None if frame is None else decode_response(api, version, frame)[1]
 
     def receive_frame(self, connection: str = "main") -> bytes | None:

@@ -58,6 +58,7 @@ class Pair:
         self.reference, self.tested = reference, tested
         self.tallies: dict[str, Tally] = {}
         self.tally = Tally()
+        self.source = ""
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -65,6 +66,7 @@ class Pair:
 
     def count_for(self, source: str) -> None:
         """From now on what is compared counts for this source of requests."""
+        self.source = source
         self.tally = self.tallies.setdefault(source, Tally())
 
     def ask(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from kafkalite.__main__ import main
@@ -71,10 +72,60 @@ def tasks_of_others() -> None:
     )
 
 
-# The same, for stories about share and streams groups: the API is that in which it shows.
+def accepted_comes_back() -> None:
+    """Accepting a record releases it."""
+    from kafkalite.replica.share import acknowledgement
+    from kafkalite.replica.share.in_flight import RecordEvent
+
+    replaced = {acknowledgement.AcknowledgeType.ACCEPT: RecordEvent.RELEASE}
+    vars(acknowledgement)["_EVENTS"] = {**vars(acknowledgement)["_EVENTS"], **replaced}
+
+
+def anyone_acknowledges() -> None:
+    """A member may speak for a batch that another has."""
+    from kafkalite.replica.share import acknowledgement
+
+    vars(acknowledgement)["_check_member"] = lambda whole, member_id: None
+
+
+def every_epoch_is_taken() -> None:
+    """A member of a streams group may name any epoch."""
+    from kafkalite.group_coordinator import streams_protocol
+
+    vars(streams_protocol)["check_epoch"] = lambda *given: None
+
+
+def a_member_too_few() -> None:
+    """A streams group is described without its first member."""
+    from kafkalite.group_coordinator import streams_api
+
+    wrap(streams_api, "described", lambda group: replace(group, members=group.members[1:]))
+
+
+def another_lag() -> None:
+    """The offsets of a share group are described with a record too many still to be read."""
+    from kafkalite.coordinators.share_adapter import ShareServices
+
+    wrap(ShareServices, "latest_offset", lambda offset: offset + 1)
+
+
+def states_are_forgotten() -> None:
+    """The share coordinator keeps the start of a share partition, and no batches behind it."""
+    from kafkalite.coordinators.share_coordinator import share_state
+
+    wrap(share_state, "combine", lambda batches: [])
+
+
+# The same, for stories about share and streams groups: the API in which it shows.
 GROUP_FAULTS: dict[str, tuple[ApiKey, Callable[[], None]]] = {
     "always the first delivery": (ApiKey.SHARE_FETCH, always_the_first_delivery),
+    "accepted comes back": (ApiKey.SHARE_FETCH, accepted_comes_back),
+    "anyone acknowledges": (ApiKey.SHARE_FETCH, anyone_acknowledges),
+    "every epoch is taken": (ApiKey.STREAMS_GROUP_HEARTBEAT, every_epoch_is_taken),
     "tasks of others": (ApiKey.STREAMS_GROUP_HEARTBEAT, tasks_of_others),
+    "a member too few": (ApiKey.STREAMS_GROUP_DESCRIBE, a_member_too_few),
+    "another lag": (ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, another_lag),
+    "states are forgotten": (ApiKey.READ_SHARE_GROUP_STATE, states_are_forgotten),
 }
 
 

@@ -10,6 +10,11 @@ from conformance.differential.comparison import Pair
 from conformance.differential.group_requests import compare_descriptions
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages import share_acknowledge, share_fetch
+from kafkalite.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from kafkalite.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsRequestGroup,
@@ -88,6 +93,14 @@ def produce(pair: Pair, topic: str, *batches: int, first: int = 0) -> None:
             ],
         )
         pair.ask(ApiKey.PRODUCE, 12, request)
+
+
+def delete_records(pair: Pair, topic: str, offset: int) -> None:
+    """Delete those before an offset of the first partition."""
+    partition = DeleteRecordsPartition(partition_index=0, offset=offset)
+    deleted = DeleteRecordsTopic(name=topic, partitions=[partition])
+    request = DeleteRecordsRequest(topics=[deleted], timeout_ms=5000)
+    pair.ask(ApiKey.DELETE_RECORDS, 2, request)
 
 
 class Member:

@@ -313,3 +313,50 @@ def test_the_last_consumer_leaves_a_classic_group_behind(
     listing = ListGroupsRequest(types_filter=["classic"], states_filter=["PreparingRebalance"])
     answers = [side.ask(ApiKey.LIST_GROUPS, 5, listing) for side in (pair.reference, pair.tested)]
     pair.compare("ListGroups", *[[g for g in a.groups if g.group_id == group] for a in answers])
+
+
+def test_a_classic_member_leaves_others_of_its_kind(pair: Pair, topic: str, group: str) -> None:
+    """The last consumer has joined again as a classic member; who leaves then is one, too."""
+    pair.create_topic(topic, 4)
+    beat(pair, group, **joining(topic))
+    join(pair, group, topic, "c-1")
+    join(pair, group, topic, "m-1")
+    describe(pair, group)
+    leaving = [MemberIdentity(member_id="c-1")]
+    pair.ask(ApiKey.LEAVE_GROUP, 5, LeaveGroupRequest(group_id=group, members=leaving))
+    describe(pair, group)
+    pair.ask(ApiKey.DESCRIBE_GROUPS, 5, DescribeGroupsRequest(groups=[group]))
+    beat(pair, group, member_id="c-1", member_epoch=-1)
+
+
+def test_no_upgrade_while_a_member_without_the_groups_protocol_joins(
+    pair: Pair, topic: str, group: str
+) -> None:
+    """The one that waits is told to join again; the consumer that asked gets an error."""
+    pair.create_topic(topic, 4)
+    one, two = (
+        JoinGroupRequestProtocol(name=name, metadata=subscribed(topic))
+        for name in ("range", "roundrobin")
+    )
+    join(pair, group, topic, "", group_instance_id="f", protocols=[one, two])
+    waiting = JoinGroupRequest(
+        group_id=group,
+        group_instance_id="w",
+        session_timeout_ms=30_000,
+        rebalance_timeout_ms=30_000,
+        protocol_type="consumer",
+        protocols=[two],
+    )
+    for side in pair.sides:
+        side.send(ApiKey.JOIN_GROUP, 9, waiting, "waiting")
+        side.until(
+            ApiKey.DESCRIBE_GROUPS,
+            5,
+            DescribeGroupsRequest(groups=[group]),
+            lambda answer: answer.groups[0].group_state == "PreparingRebalance",
+        )
+    beat(pair, group, **joining(topic))
+    answers = [side.receive(ApiKey.JOIN_GROUP, 9, "waiting") for side in pair.sides]
+    pair.compare("JOIN_GROUP v9", *answers)
+    pair.ask(ApiKey.DESCRIBE_GROUPS, 5, DescribeGroupsRequest(groups=[group]))
+    describe(pair, group)

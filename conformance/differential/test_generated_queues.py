@@ -9,7 +9,7 @@ import pytest
 
 from conformance.differential.comparison import Pair
 from conformance.differential.generated_requests.queue_stories import STORIES, Queue, Step
-from conformance.differential.generated_requests.telling import tell_all
+from conformance.differential.generated_requests.telling import limits_of, tell_all
 from conformance.differential.test_generated import Seeded, seeded
 from conformance.differential.test_share_states import make_share_states
 
@@ -28,4 +28,4 @@ def test_stories(
         queue.open()
         queue.tell(story)
 
-    tell_all(pair, told, STORIES, seeded, pytestconfig.getoption("--seconds"))
+    tell_all(pair, told, STORIES, seeded, limits_of(pytestconfig))

@@ -9,7 +9,7 @@ import pytest
 
 from conformance.differential.comparison import Pair
 from conformance.differential.generated_requests.streams_stories import STORIES, Step, Streams
-from conformance.differential.generated_requests.telling import tell_all
+from conformance.differential.generated_requests.telling import limits_of, tell_all
 from conformance.differential.test_generated import Seeded, seeded
 
 __all__ = ["seeded"]  # the fixture
@@ -25,4 +25,4 @@ def test_stories(
         streams.open()
         streams.tell(story)
 
-    tell_all(pair, told, STORIES, seeded, pytestconfig.getoption("--seconds"))
+    tell_all(pair, told, STORIES, seeded, limits_of(pytestconfig))

@@ -146,6 +146,27 @@ def test_a_member_joins_again(pair: Pair, group: str, source: str) -> None:
     describe(pair, group, ahead)
 
 
+def test_a_member_is_one_epoch_behind(pair: Pair, group: str, source: str) -> None:
+    """It may be if it names its tasks, and none but those that it was given."""
+    plain = topology(stateless(source))
+    join(pair, group, "m-1", plain)
+    join(pair, group, "m-2", plain)
+    beat(pair, group, member_epoch=2, **owning(_0=[0, 1, 2, 3]))
+    beat(pair, group, member_epoch=2, **owning(_0=[0, 1]))
+    for fields in (
+        owning(_0=[0, 1]),
+        owning(_0=[1]),
+        owning(_0=[]),
+        owning(),
+        owning(_0=[0, 2]),
+        owning(_1=[]),
+        owning() | {"standby_tasks": [TaskIds(subtopology_id="0")]},
+        {},
+    ):
+        beat(pair, group, member_epoch=2, **fields)
+    describe(pair, group)
+
+
 def test_internal_topics_are_created(pair: Pair, group: str, source: str) -> None:
     counts = topology(*counting(source))
     join(pair, group, "m-1", counts)

@@ -9,19 +9,24 @@ from __future__ import annotations
 import io
 import json
 import re
+import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from subprocess import PIPE
+from typing import IO, Any
 
 import pytest
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from conformance.differential import share_requests, streams_requests
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair, wait_for_topic
 from conformance.differential.streams_requests import source
 from kafkalite.terminal.words import run
+from tests.kafkalite.terminal.interruptible import INTERRUPTIBLE
 
 __all__ = ["source"]  # the fixture
 
@@ -48,8 +53,8 @@ def compare(
 ) -> Compare:
     """`compare("tail", topic)`: said to both; both printed the same, which is returned.
 
-    `of` is the only group that is compared in a list of all: sessions of other tests' members end
-    at any time.
+    `of` is the only group or topic that is compared in a list of all: sessions of other tests'
+    members and transactions end at any time.
     """
 
     def said(side: Side, words: tuple[str, ...], given: str) -> tuple[int, str, str]:
@@ -85,12 +90,14 @@ def both_ways(compare: Compare, *words: str, of: str = "") -> str:
     return compare(*words, of=of)
 
 
-def rows_of(group: str, printed: str) -> str:
-    """The rows of a group in a list of all, below the head; widths are those of the longest."""
+def rows_of(name: str, printed: str) -> str:
+    """The rows of a group or topic in a list of all, below the head; widths are those of the
+    longest."""
     if printed.startswith("["):
-        return json.dumps([row for row in json.loads(printed) if row["group"] == group])
-    head, *rows = ([*line.split()] for line in printed.splitlines())
-    return "\n".join(map(" ".join, [head, *(row for row in rows if row[0] == group)]))
+        rows = json.loads(printed)
+        return json.dumps([row for row in rows if name in (row.get("group"), row.get("topic"))])
+    head, *lines = ([*line.split()] for line in printed.splitlines())
+    return "\n".join(map(" ".join, [head, *(words for words in lines if words[0] == name)]))
 
 
 def test_records(compare: Compare, ready: str) -> None:
@@ -105,7 +112,7 @@ def test_records(compare: Compare, ready: str) -> None:
     compare("tail", ready, "-p", "7", code=1)
     compare("tail", f"{ready}x", code=1)
     compare("produce", ready, "-p", "7", given="x\n", code=1)
-    assert ready in both_ways(compare, "topics")
+    assert ready in both_ways(compare, "topics", of=ready)
     assert "records   5" in both_ways(compare, "topic", "show", ready)
     compare("topic", "show", f"{ready}x", code=1)
 
@@ -129,6 +136,59 @@ def test_transactions_that_are_aborted_are_not_shown(
     assert [line.split()[-1] for line in shown.splitlines()] == ["yes", "also"]
     uncommitted = ("-X", "isolation.level=read_uncommitted")
     assert both_ways(compare, "tail", ready, *uncommitted).count("no") == 2
+
+
+@contextmanager
+def running(side: Side, *words: str) -> Iterator[IO[str]]:
+    """The output of a word that goes on until Ctrl-C, which ends it with 0 and not a word."""
+    command = [*INTERRUPTIBLE, *words, "-b", side.broker.bootstrap]
+    process = subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True)
+    with process, ExitStack() as stack:
+        stack.callback(process.kill)
+        assert process.stdout is not None
+        yield process.stdout
+        process.send_signal(signal.SIGINT)
+        assert process.wait(SECONDS) == 0
+        assert process.stderr is not None
+        assert process.stderr.read() == ""
+
+
+def test_what_comes_is_followed(pair: Pair, compare: Compare, ready: str) -> None:
+    compare("produce", ready, "-p", "0", given="before\n")
+    seen: list[list[str]] = []
+    for side in pair.sides:
+        with running(side, "tail", ready, "-f", "--json") as printed:
+            lines = [printed.readline()]
+            producer = Producer({"bootstrap.servers": side.broker.bootstrap})
+            for partition, value in ((0, "after"), (1, "last")):
+                producer.produce(ready, value, partition=partition)
+                producer.flush(SECONDS)
+                lines.append(printed.readline())
+        seen.append([plain(side, line) for line in lines])
+    assert seen[1] == seen[0]
+    assert [json.loads(line.replace("TIME", "0"))["value"] for line in seen[0]] == [
+        *("before", "after", "last")
+    ]
+
+
+def test_lag_is_watched(pair: Pair, compare: Compare, ready: str, group: str) -> None:
+    compare("produce", ready, "-p", "0", given="1\n2\n3\n")
+    seen: list[tuple[Any, Any]] = []
+    for side in pair.sides:
+        committed = TopicPartition(ready, 0, 1)
+        consumer = Consumer({"bootstrap.servers": side.broker.bootstrap, "group.id": group})
+        consumer.commit(offsets=[committed], asynchronous=False)
+        consumer.close()
+        with running(side, "lag", group, "-w", "--interval", "50ms", "--json") as printed:
+            first = json.loads(printed.readline())
+            producer = Producer({"bootstrap.servers": side.broker.bootstrap})
+            producer.produce(ready, "4", partition=0)
+            producer.flush(SECONDS)
+            while (later := json.loads(printed.readline())) == first:
+                pass
+        seen.append((first, later))
+    assert seen[1] == seen[0]
+    assert [each[0]["lag"] for each in seen[0]] == [2, 3]
 
 
 def test_configs(compare: Compare, ready: str) -> None:

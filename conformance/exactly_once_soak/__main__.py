@@ -5,7 +5,8 @@ in groups, aiokafka with a transactional id for each partition. Meanwhile, at ra
 are aborted, the broker is killed with SIGKILL and started again, workers are killed, and workers
 are started with the transactional id of one that lives. One reader with read_committed must see, in
 every partition, every number once and in order; in the end the committed offsets must be those of
-the output. With `--broker cluster --nodes 3` the broker that is killed is each of three in turn.
+the output. With `--broker cluster --nodes 3` the broker that is killed is each of three in turn,
+and with `mixed` one of them is Apache Kafka's.
 """
 
 from __future__ import annotations
@@ -126,8 +127,8 @@ class Killable(Protocol):
 def started(kind: str, directory: Path, node_count: int) -> tuple[Killable, Callable[[], None]]:
     """The broker to kill, and the way to end all of it."""
     properties = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000"}
-    if kind == "cluster":
-        cluster = OneOfMany(directory, properties, node_count)
+    if kind in ("cluster", "mixed"):
+        cluster = OneOfMany(directory, properties, node_count, kafka=int(kind == "mixed"))
         return cluster, cluster.close
     starter = {"kafkalite": Kafkalite, "kafka": ApacheKafka}[kind]
     broker: Broker = starter(directory, properties, node_count)
@@ -211,4 +212,4 @@ def tally(judge: Judge, events: Counter[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(run_proof(__doc__, prove, "exactly once", ("kafkalite", "kafka", "cluster")))
+    sys.exit(run_proof(__doc__, prove, "exactly once", ("kafkalite", "kafka", "cluster", "mixed")))

@@ -26,10 +26,14 @@ public class ShareScenario {
             TreeMap<Long, Integer> deliveries = new TreeMap<>();
             List<String> accepted = new ArrayList<>();
             int largest = 0;
+            // Who gives poison back stays until nothing comes any more.
+            boolean stays = scenario.equals("poison");
+            int quiet = 0;
             long deadline = System.currentTimeMillis() + 40_000;
-            while (accepted.size() < wanted && System.currentTimeMillis() < deadline) {
+            while ((accepted.size() < wanted || stays && quiet < 6) && System.currentTimeMillis() < deadline) {
                 var records = consumer.poll(Duration.ofMillis(500));
                 largest = Math.max(largest, records.count());
+                quiet = records.isEmpty() ? quiet + 1 : 0;
                 for (ConsumerRecord<String, String> record : records) {
                     deliveries.merge(record.offset(), 1, Integer::sum);
                     AcknowledgeType type = typeFor(scenario, record, deliveries.get(record.offset()));

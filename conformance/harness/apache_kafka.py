@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from conformance.harness.broker import SMALL, free_ports
+from conformance.harness.broker import SMALL
 from conformance.harness.jars import kafka_jars
 from conformance.harness.java import find_java
+from conformance.harness.ports import free_ports
 from conformance.harness.process import DidNotStart, Process
 from conformance.harness.raw import living_broker_count
 

@@ -1,6 +1,5 @@
 """A broker as a process, whichever it is: what tests may rely on."""
 
-import socket
 from pathlib import Path
 from typing import Protocol
 
@@ -69,12 +68,3 @@ class Broker(Reached, Protocol):
     def tail(self) -> str:
         """The end of what it logged."""
         ...
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports nobody listens on at the moment, all different."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(server.getsockname()[1]) for server in sockets]
-    for server in sockets:
-        server.close()
-    return ports

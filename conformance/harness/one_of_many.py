@@ -1,5 +1,4 @@
-"""A cluster of kafkalite's brokers under Apache Kafka's controller, of which one is killed at a
-time."""
+"""A cluster of brokers under Apache Kafka's controller, of which one is killed at a time."""
 
 from __future__ import annotations
 
@@ -7,25 +6,41 @@ from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
 
-from conformance.harness.quorum import QuorumCluster
+from conformance.harness.quorum import PROGRAM, QuorumCluster
 
 PROPERTIES = {
     "default.replication.factor": "3",
     "offsets.topic.replication.factor": "3",
     "transaction.state.log.replication.factor": "3",
+    "share.coordinator.state.topic.replication.factor": "3",
+    "share.coordinator.state.topic.min.isr": "2",
     "min.insync.replicas": "2",
     "replica.lag.time.max.ms": "5000",
 }
 
 
 class OneOfMany:
-    """`kill` kills the next broker, one after the other, and `start` starts it again."""
+    """`kill` kills the next broker, one after the other, and `start` starts it again.
 
-    def __init__(self, directory: Path, properties: Mapping[str, str], node_count: int) -> None:
+    `kafka` of the brokers are Apache Kafka's, the others kafkalite's.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        properties: Mapping[str, str],
+        node_count: int,
+        kafka: int = 0,
+        program: tuple[str, ...] = PROGRAM,
+    ) -> None:
         self._cluster = QuorumCluster(
-            directory, kafkalite=node_count, properties={**PROPERTIES, **properties}
+            directory,
+            kafka=kafka,
+            kafkalite=node_count - kafka,
+            properties={**PROPERTIES, **properties},
+            program=program,
         )
-        self._turns = cycle(self._cluster.kafkalite)
+        self._turns = cycle(self._cluster.brokers)
         self._killed = next(self._turns)
 
     @property

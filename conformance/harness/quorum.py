@@ -14,18 +14,28 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from conformance.harness.apache_kafka import JVM_FLAGS, START_SECONDS, java_command
-from conformance.harness.broker import SMALL, free_ports
+from conformance.harness.broker import SMALL
+from conformance.harness.broker_links import BrokerLinks
 from conformance.harness.kafkalite import PYTHON, ROOT, environment
+from conformance.harness.ports import free_ports
 from conformance.harness.process import DidNotStart, Process
 from conformance.harness.raw import living_broker_count
 from conformance.harness.secured_quorum import FORMAT_FLAGS, SecuredQuorum
 
 FIRST_CONTROLLER, FIRST_KAFKA, FIRST_KAFKALITE = 3000, 1, 11
-# kafkalite serves neither share groups nor streams groups here.
-FEATURES = ("share.version=0", "streams.version=0")
+PROGRAM = ("-m", "kafkalite")
 JVM = (*JVM_FLAGS[:2], "-Xmx192m")
+
+
+class Internal(Protocol):
+    """A listener of brokers for brokers, and what each node needs for it."""
+
+    def properties(self, node_id: int) -> dict[str, str]: ...
+
+    def listener(self, node_id: int) -> str: ...
 
 
 class QuorumCluster:
@@ -40,12 +50,16 @@ class QuorumCluster:
         kafkalite: int = 3,
         properties: Mapping[str, str] | None = None,
         secured: bool = False,
+        linked: bool = False,
         jvm_flags: tuple[str, ...] = JVM,
+        program: tuple[str, ...] = PROGRAM,
     ) -> None:
         """`secured`: nodes reach each other by TLS and SASL only (secured_quorum.py).
+        `linked`: brokers reach each other over `links`, which can be parted (broker_links.py).
 
-        `jvm_flags` are those of Apache Kafka's brokers.
+        `jvm_flags` are those of Apache Kafka's brokers. `program` stands for the command kafkalite.
         """
+        self.program = program
         self.directory = directory
         # the first byte keeps it from beginning with "-", which the storage tool takes for a flag
         random = b"k" + uuid.uuid4().bytes[1:]
@@ -57,6 +71,9 @@ class QuorumCluster:
         self.properties = {**SMALL, **(properties or {})}
         self.jvm_flags = jvm_flags
         self.secured = SecuredQuorum(directory, list(self.brokers)) if secured else None
+        self.links = BrokerLinks(self.brokers) if linked else None
+        # The listener of brokers for brokers, if it is not the one for clients.
+        self.internal: Internal | None = self.secured or self.links
         self.processes: dict[int, Process] = {}
         for node_id in self.nodes:
             self.write_properties(node_id)
@@ -88,6 +105,10 @@ class QuorumCluster:
     def home(self, node_id: int) -> Path:
         return self.directory / f"node-{node_id}"
 
+    def data(self, node_id: int) -> Path:
+        """The data directory of a node."""
+        return self.home(node_id) / "data"
+
     def file(self, node_id: int) -> Path:
         return self.home(node_id) / "server.properties"
 
@@ -103,33 +124,30 @@ class QuorumCluster:
             "controller.listener.names": "CONTROLLER",
             "listeners": self._listeners(node_id, f"{name}://127.0.0.1:{port}"),
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
-            "log.dirs": str(self.home(node_id) / "data"),
+            "log.dirs": str(self.data(node_id)),
             "log.cleaner.dedupe.buffer.size": "8388608",
             "broker.session.timeout.ms": "3000",
             "broker.heartbeat.interval.ms": "500",
         }
         if not is_controller:
             everything["inter.broker.listener.name"] = "PLAINTEXT"
-        if self.secured is not None:
-            everything |= self.secured.properties(node_id)
+        if self.internal is not None:
+            everything |= self.internal.properties(node_id)
         everything |= self.properties
         self.home(node_id).mkdir(parents=True, exist_ok=True)
         self.file(node_id).write_text("".join(f"{k}={v}\n" for k, v in everything.items()))
 
     def _listeners(self, node_id: int, first: str) -> str:
-        if self.secured is None or node_id in self.controllers:
+        if self.internal is None or node_id in self.controllers:
             return first
-        return f"{first},{self.secured.listener(node_id)}"
+        return f"{first},{self.internal.listener(node_id)}"
 
     def format(self, node_id: int) -> None:
         file = str(self.file(node_id))
         if node_id in self.kafkalite:
-            command = [PYTHON, "-m", "kafkalite", "format", "-t", self.cluster_id, "-c", file]
+            command = [PYTHON, *PROGRAM, "format", "-t", self.cluster_id, "-c", file]
         else:
-            flags: list[str] = []
-            if node_id in self.controllers:
-                flags += [f"--feature={each}" for each in FEATURES]
-                flags += FORMAT_FLAGS if self.secured else ()
+            flags = FORMAT_FLAGS if self.secured and node_id in self.controllers else ()
             command = java_command(
                 *("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", file), *flags
             )
@@ -150,7 +168,7 @@ class QuorumCluster:
         file = str(self.file(node_id))
         jvm_flags = JVM if node_id in self.controllers else self.jvm_flags
         command = (
-            [PYTHON, "-m", "kafkalite", "--config", file]
+            [PYTHON, *self.program, "--config", file]
             if node_id in self.kafkalite
             else java_command("kafka.Kafka", file, log_level="info", jvm_flags=jvm_flags)
         )
@@ -197,3 +215,5 @@ class QuorumCluster:
             process.popen.kill()
         for process in self.processes.values():
             process.popen.wait()
+        if self.links is not None:
+            self.links.close()

@@ -7,7 +7,7 @@ own user may do what nodes do.
 
 from pathlib import Path
 
-from conformance.harness.broker import free_ports
+from conformance.harness.ports import free_ports
 from kafkalite.security.quick_start import make_files
 
 USER, PASSWORD, MECHANISM = "node", "node-secret", "SCRAM-SHA-512"

@@ -9,25 +9,37 @@ request and holds are no matter of the wire: a proxy cannot do them.
 from __future__ import annotations
 
 import json
-import time
 import uuid
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
-from kafka import KafkaProducer
-from kafka.errors import KafkaError as KafkaPythonError
 
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
+from conformance.harness.jars import JarsMissing
+from conformance.harness.java import JavaMissing
 from conformance.harness.kafkalite import Kafkalite
 from conformance.kit.faulting_proxy import FaultingProxy, WireFault
+from conformance.kit.twice_clients import (
+    PATIENCE_SECONDS,
+    AioKafkaClients,
+    JavaClients,
+    Outcome,
+    Producing,
+    Reading,
+    kafka_python,
+    librdkafka,
+    read_by_kafka_python,
+    read_by_librdkafka,
+)
 from kafkalite.client.connecting import Client
 from kafkalite.control.faults.rule import Action
 from kafkalite.faults import (
@@ -53,9 +65,6 @@ from kafkalite.wire.messages.produce import (
     TopicProduceResponse,
 )
 
-# An unanswered request is given up after so long; everything takes place at the same time.
-REQUEST_SECONDS = 5
-PATIENCE_SECONDS = 100
 ODD_OFFSET = 77
 AT_ONCE = 24
 
@@ -158,9 +167,6 @@ FETCH = (
     Twin("corrupt", corrupt("crc"), WireFault(change=damaged)),
 )
 
-Outcome = dict[str, Any]
-Deliver = Callable[[str], object]
-
 
 class Place:
     """A topic of one fault at one broker, and the way to it."""
@@ -203,103 +209,65 @@ class Place:
         return read_by_librdkafka(self._broker.bootstrap, self.topic)["values"]
 
 
-def read_by_librdkafka(bootstrap: str, topic: str, wanted: int | None = None) -> Outcome:
-    """The values of a topic, up to its end or to the `wanted` number of them, and the errors."""
-    consumer = Consumer(
-        {
-            "bootstrap.servers": bootstrap,
-            "group.id": "none",
-            "enable.partition.eof": wanted is None,
-            "check.crcs": True,
-            "fetch.wait.max.ms": 100,
-            "socket.timeout.ms": REQUEST_SECONDS * 1000,
-        }
-    )
-    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
-    values: list[str] = []
-    errors: set[str] = set()
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while len(values) != wanted and time.monotonic() < deadline:
-        message = consumer.poll(0.1)
-        if message is None:
-            continue
-        told = message.error()
-        if told is None:
-            values.append((message.value() or b"").decode())
-        elif told.code() == KafkaError._PARTITION_EOF:
-            break
-        else:
-            errors.add(told.name())
-    consumer.close()
-    return {"values": values, "errors": errors}
+@pytest.fixture(scope="module")
+def java() -> Iterator[JavaClients]:
+    try:
+        clients = JavaClients()
+    except (JarsMissing, JavaMissing) as missing:
+        pytest.skip(f"left out: {missing}")
+    yield clients
+    clients.close()
 
 
-@contextmanager
-def librdkafka(place: Place, *, idempotent: bool) -> Generator[Deliver]:
-    producer = Producer(
-        {
-            "bootstrap.servers": place.bootstrap,
-            "enable.idempotence": idempotent,
-            "linger.ms": 0,
-            "socket.timeout.ms": REQUEST_SECONDS * 1000,
-            "request.timeout.ms": REQUEST_SECONDS * 1000,
-            "message.timeout.ms": PATIENCE_SECONDS * 1000,
-        }
-    )
-
-    def deliver(value: str) -> object:
-        told: list[object] = []
-
-        def delivered(failure: KafkaError | None, message: Any) -> None:
-            told.append(message.offset() if failure is None else failure.name())
-
-        producer.produce(place.topic, value, on_delivery=delivered)
-        producer.flush(PATIENCE_SECONDS)
-        return told
-
-    yield deliver
+@pytest.fixture(scope="module")
+def aiokafka() -> Iterator[AioKafkaClients]:
+    clients = AioKafkaClients()
+    yield clients
+    clients.close()
 
 
-@contextmanager
-def kafka_python(place: Place) -> Generator[Deliver]:
-    producer = KafkaProducer(
-        bootstrap_servers=place.bootstrap,
-        enable_idempotence=False,
-        acks="all",
-        retries=20,
-        request_timeout_ms=REQUEST_SECONDS * 1000,
-        delivery_timeout_ms=PATIENCE_SECONDS * 1000,
-    )
-
-    def deliver(value: str) -> object:
-        try:
-            return producer.send(place.topic, value.encode()).get(PATIENCE_SECONDS).offset
-        except KafkaPythonError as failure:
-            return type(failure).__name__
-
-    yield deliver
-    producer.close()
+Named = Callable[[str], Any]
 
 
-CLIENTS: dict[str, Callable[[Place], AbstractContextManager[Deliver]]] = {
-    "librdkafka": lambda place: librdkafka(place, idempotent=False),
-    "librdkafka, idempotent": lambda place: librdkafka(place, idempotent=True),
-    "kafka-python": kafka_python,
-}
+@pytest.fixture
+def named(request: pytest.FixtureRequest) -> Named:
+    """Clients by their names; those of the JVM and of asyncio share a process, and a loop."""
+
+    def find(name: str) -> Any:
+        idempotent = name.endswith(", idempotent")
+        match name.removesuffix(", idempotent"):
+            case "librdkafka":
+                return partial(librdkafka, idempotent=idempotent)
+            case "Java":
+                return partial(request.getfixturevalue("java").producer, idempotent=idempotent)
+            case "kafka-python":
+                return kafka_python
+            case "aiokafka":
+                return request.getfixturevalue("aiokafka").producer
+            case "librdkafka reader":
+                return read_by_librdkafka
+            case "kafka-python reader":
+                return read_by_kafka_python
+            case "aiokafka reader":
+                return request.getfixturevalue("aiokafka").read
+            case _:
+                return request.getfixturevalue("java").read
+
+    return find
 
 
-def producing(broker: Broker, twin: Twin, client: str) -> Outcome:
+def producing(broker: Broker, twin: Twin, client: Producing) -> Outcome:
     """The deliveries, and the log."""
     with closing(Place(broker, twin, ApiKey.PRODUCE)) as place:
-        with CLIENTS[client](place) as deliver:
+        with client(place.bootstrap, place.topic) as deliver:
             before = deliver("before")
             place.arm()
-            told = [before, deliver("into it"), deliver("after")]
+            told = [before, deliver("into"), deliver("after")]
         assert place.was_done
         return {"deliveries": told, "log": place.log()}
 
 
-def reading(broker: Broker, twin: Twin) -> Outcome:
+def reading(broker: Broker, twin: Twin, client: Reading) -> Outcome:
     """The values and errors of a reader."""
     with closing(Place(broker, twin, ApiKey.FETCH)) as place:
         producer = Producer({"bootstrap.servers": broker.bootstrap})
@@ -307,7 +275,7 @@ def reading(broker: Broker, twin: Twin) -> Outcome:
             producer.produce(place.topic, value)
             producer.flush(PATIENCE_SECONDS)
         place.arm()
-        seen = read_by_librdkafka(place.bootstrap, place.topic, 3)
+        seen = client(place.bootstrap, place.topic, 3)
         assert place.was_done
         return seen
 
@@ -334,20 +302,34 @@ def both(
         return tuple({name: each.result() for name, each in side.items()} for side in told)
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_producer_sees_the_same(brokers: tuple[Broker, Broker], client: str) -> None:
+PRODUCERS = (
+    *("librdkafka", "librdkafka, idempotent", "kafka-python"),
+    *("Java", "Java, idempotent", "aiokafka"),
+)
+READERS = ("librdkafka reader", "Java reader", "kafka-python reader", "aiokafka reader")
+
+
+@pytest.mark.parametrize("client", PRODUCERS)
+def test_a_producer_sees_the_same(
+    brokers: tuple[Broker, Broker], named: Named, client: str
+) -> None:
     is_idempotent = "idempotent" in client
     twins = PRODUCE if is_idempotent else (*PRODUCE, REPEAT)
-    ours, theirs = both(brokers, twins, lambda broker, twin: producing(broker, twin, client))
+    with_client = named(client)
+    ours, theirs = both(brokers, twins, lambda broker, twin: producing(broker, twin, with_client))
     assert ours == theirs
     # The faults did something: these are the differences that applications meet.
     lost = ours["drop after"]["log"]
-    assert lost == ["before", *["into it"] * (1 if is_idempotent else 2), "after"]
-    assert ours["drop before"]["log"] == ["before", "into it", "after"]
+    assert lost == ["before", *["into"] * (1 if is_idempotent else 2), "after"]
+    assert ours["drop before"]["log"] == ["before", "into", "after"]
     assert ours["INVALID_RECORD"]["log"] == ["before", "after"]
 
 
-def test_a_consumer_sees_the_same(brokers: tuple[Broker, Broker]) -> None:
-    ours, theirs = both(brokers, FETCH, reading)
+@pytest.mark.parametrize("client", READERS)
+def test_a_consumer_sees_the_same(
+    brokers: tuple[Broker, Broker], named: Named, client: str
+) -> None:
+    with_client = named(client)
+    ours, theirs = both(brokers, FETCH, lambda broker, twin: reading(broker, twin, with_client))
     assert ours == theirs
     assert ours["drop after"]["values"] == ["one", "two", "three"]

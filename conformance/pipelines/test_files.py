@@ -71,7 +71,7 @@ def test_files_alone(spark: SparkSession, tmp_path: Path, kind: str) -> None:
         archive(tmp_path / "archive", data_dir=started.data_dir, topics=["mixed"], spark=spark)
         replay(tmp_path / "archive", topic="mixed", data_dir=tmp_path / "ours", spark=spark)
         theirs, ours = (
-            everything(DirectoryReader(path), "mixed")
+            everything(DirectoryReader((path,)), "mixed")
             for path in (started.data_dir, tmp_path / "ours")
         )
         assert theirs == ours

@@ -57,8 +57,8 @@ def test_flights_there_and_back(spark: SparkSession, tmp_path: Path) -> None:
     archived = archive(tmp_path / "archive", data_dir=first, spark=spark)
     replayed = replay(tmp_path / "archive", topic="flights", data_dir=second, spark=spark)
     assert seeded.partitions == archived.partitions == replayed.partitions
-    assert everything(DirectoryReader(first), "flights") == everything(
-        DirectoryReader(second), "flights"
+    assert everything(DirectoryReader((first,)), "flights") == everything(
+        DirectoryReader((second,)), "flights"
     )
     for data_dir in (first, second):
         assert audit(data_dir, spark=spark).is_sound
@@ -108,7 +108,7 @@ def test_the_same_rows_from_any_format(spark: SparkSession, tmp_path: Path) -> N
         for suffix in ("csv", "parquet", "json")
     ]
     assert made[0].partitions == made[1].partitions == made[2].partitions
-    (first, _) = everything(DirectoryReader(tmp_path / "json"), "t")
+    (first, _) = everything(DirectoryReader((tmp_path / "json",)), "t")
     assert json.loads(first.column("value")[0].as_py()) in rows
 
 

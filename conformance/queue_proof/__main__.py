@@ -4,7 +4,9 @@ Workers of one share group, Kafka's own KafkaShareConsumer, take numbers from th
 topic: they accept nearly all, reject some, release some, and sometimes hold a record for longer
 than its lock lasts. Meanwhile, at random, the broker is killed with SIGKILL and started again, and
 workers are killed. A record whose acceptance or rejection was confirmed is never delivered again,
-and is confirmed once, unless a member's lock had run out. In the end each one is confirmed.
+and is confirmed once, unless a member's lock had run out. In the end each one is confirmed. With
+`--broker cluster --nodes 3` the broker that is killed is each of three in turn, and with `mixed`
+one of them is Apache Kafka's.
 """
 
 from __future__ import annotations
@@ -20,17 +22,18 @@ from pathlib import Path
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from conformance.differential.broker_side import Side
+from conformance.exactly_once_soak.__main__ import Killable
 from conformance.exactly_once_soak.feeder import Feeder
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 from conformance.harness.jars import kafka_jars
 from conformance.harness.java import compile_java, find_java
 from conformance.harness.kafkalite import Kafkalite
+from conformance.harness.members import Requests
+from conformance.harness.one_of_many import OneOfMany
 from conformance.harness.process import Process
 from conformance.harness.proof import run_proof
 from conformance.queue_proof.judge import Judge
-from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -94,7 +97,7 @@ class Worker:
 class Proof:
     """The broker, the workers and the judge."""
 
-    def __init__(self, broker: Broker, directory: Path) -> None:
+    def __init__(self, broker: Killable, directory: Path) -> None:
         self.broker = broker
         self.workers = [Worker(number, directory) for number in range(WORKERS)]
         self.feeder = Feeder(broker.bootstrap, [TOPIC], PARTITIONS)
@@ -179,11 +182,7 @@ def prove(
     for the command kafkalite."""
     chance = random.Random(seed)
     compile_java(PROGRAM, kafka_jars(), directory)
-    broker: Broker
-    if kind == "kafka":
-        broker = ApacheKafka(directory / "broker", PROPERTIES, node_count)
-    else:
-        broker = Kafkalite(directory / "broker", PROPERTIES, node_count, program)
+    broker, end_broker = started(kind, directory / "broker", node_count, program)
     prepare(broker)
     proof = Proof(broker, directory)
     proof.feeder.start()
@@ -208,23 +207,40 @@ def prove(
     finally:
         for worker in proof.workers:
             worker.kill()
-        broker.kill()
+        end_broker()
 
 
-def prepare(broker: Broker) -> None:
+def started(
+    kind: str, directory: Path, node_count: int, program: tuple[str, ...]
+) -> tuple[Killable, Callable[[], None]]:
+    """The broker to kill, and the way to end all of it."""
+    if kind in ("cluster", "mixed"):
+        kafka = int(kind == "mixed")
+        cluster = OneOfMany(directory, PROPERTIES, node_count, kafka, program)
+        return cluster, cluster.close
+    broker: Broker
+    if kind == "kafka":
+        broker = ApacheKafka(directory, PROPERTIES, node_count)
+    else:
+        broker = Kafkalite(directory, PROPERTIES, node_count, program)
+    return broker, broker.kill
+
+
+def prepare(broker: Killable) -> None:
     """Make the topic, and let the group begin at its start."""
     admin = AdminClient({"bootstrap.servers": broker.bootstrap, "log_level": 0})
-    for made in admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)]).values():
+    for made in admin.create_topics([NewTopic(TOPIC, PARTITIONS)]).values():
         made.result(30)
     config = AlterableConfig(name="share.auto.offset.reset", config_operation=0, value="earliest")
     resource = AlterConfigsResource(
         resource_type=GROUP_RESOURCE, resource_name=GROUP, configs=[config]
     )
-    side = Side(broker)
     request = IncrementalAlterConfigsRequest(resources=[resource])
-    side.until_no_error(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
-    side.close()
+    with Requests(broker.bootstrap, REST_SECONDS) as connection:
+        answer = connection.call(request, 1)
+    assert answer.responses[0].error_code == 0, answer
 
 
 if __name__ == "__main__":
-    sys.exit(run_proof(__doc__, prove, "accepted for good, and delivered until then"))
+    kinds = ("kafkalite", "kafka", "cluster", "mixed")
+    sys.exit(run_proof(__doc__, prove, "accepted for good, and delivered until then", kinds))

@@ -17,8 +17,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 
-from conformance.cluster_crash import PROPERTIES, differing_replicas, run
+from conformance.cluster_crash import PARTITIONS, PROPERTIES, TOPIC, differing_replicas, run
 from conformance.harness.quorum import QuorumCluster
+from conformance.harness.replica_verification import differing_dumps, verified_partitions
 from conformance.harness.tools import run_tool
 
 SECONDS = 60
@@ -44,7 +45,9 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuorumCluster]:
 
 @pytest.fixture(scope="module")
 def all_kafkalite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[QuorumCluster]:
-    cluster = QuorumCluster(tmp_path_factory.mktemp("ours"), kafkalite=3, properties=PROPERTIES)
+    cluster = QuorumCluster(
+        tmp_path_factory.mktemp("ours"), kafkalite=3, properties=PROPERTIES, linked=True
+    )
     yield cluster
     cluster.close()
 
@@ -107,11 +110,17 @@ def test_whoever_leads_the_others_follow(mixed: QuorumCluster, replicas: list[in
         producer.produce(name, b"%d" % number)
     assert producer.flush(SECONDS) == 0
     assert read(mixed, name, 500) == [b"%d" % number for number in range(500)]
-    late = run_tool(
-        *("kafka-topics", "--bootstrap-server", address(mixed, replicas[1])),
-        *("--describe", "--topic", name, "--under-replicated-partitions"),
+    assert under_replicated(mixed, replicas[1], name) == []
+
+
+def under_replicated(cluster: QuorumCluster, asked: int, topic: str) -> list[str]:
+    """The topic's partitions that kafka-topics tells of, by one broker."""
+    told = run_tool(
+        *("kafka-topics", "--bootstrap-server", address(cluster, asked)),
+        *("--describe", "--topic", topic, "--under-replicated-partitions"),
     )
-    assert late.lines == []
+    assert told.status == 0, told.errors
+    return told.lines
 
 
 def test_a_partition_moves_to_apache_kafka_and_back_under_load(
@@ -193,6 +202,8 @@ def move(cluster: QuorumCluster, directory: Path, topic: str, target: int, *more
 def test_the_preferred_leader_is_elected(mixed: QuorumCluster) -> None:
     create(mixed, "preferred", [[FIRST, KAFKA]])
     assert mixed.stop(FIRST) == 0
+    (late,) = under_replicated(mixed, SECOND, "preferred")
+    assert f"Leader: {KAFKA}\tReplicas: {FIRST},{KAFKA}\tIsr: {KAFKA}\t" in late
     mixed.start(FIRST)
     mixed.wait([FIRST])
     wait_for_isr(mixed, "preferred", 2)
@@ -248,13 +259,21 @@ def test_a_group_of_one_replica_is_coordinated_here(mixed: QuorumCluster) -> Non
         consumer.close()
 
 
-@pytest.mark.parametrize("kind", ["mixed", "all_kafkalite"])
-def test_nothing_acknowledged_is_lost(kind: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    ("kind", "seed", "first"), [("mixed", 1, "kill"), ("all_kafkalite", 5, "part")]
+)
+def test_nothing_acknowledged_is_lost(
+    kind: str, seed: int, first: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """The other faults are of the same kinds, and as many as there is time for."""
     cluster: QuorumCluster = request.getfixturevalue(kind)
-    outcome = run(cluster, CRASH_SECONDS, seed=1, say=lambda _: None)
+    outcome = run(cluster, CRASH_SECONDS, seed, say=lambda _: None)
+    assert outcome.faults[0].split()[0] == first
     assert len(outcome.acknowledged) > 1000
     assert (outcome.errors, outcome.lost) == ([], [])
     assert (outcome.duplicate_count, outcome.disorder_count) == (0, 0)
+    assert verified_partitions(cluster, TOPIC, tmp_path) == PARTITIONS
     for node_id in cluster.brokers:
         cluster.stop(node_id)
     assert differing_replicas(cluster) == []
+    assert differing_dumps(cluster, TOPIC, PARTITIONS) == []

@@ -7,12 +7,12 @@ from typing import Any
 from confluent_kafka import Producer
 
 from conformance.conftest import NewBroker
-from conformance.harness.broker import Broker
+from conformance.harness.broker import Broker, Reached
 from conformance.harness.tools import Ran, run_tool
 from conformance.scenarios.conftest import CreateTopic
 
 
-def ran(tool: str, broker: Broker, *arguments: str, given: str = "") -> Ran:
+def ran(tool: str, broker: Reached, *arguments: str, given: str = "") -> Ran:
     """Run the tool; it must succeed."""
     result = run_tool(tool, "--bootstrap-server", broker.bootstrap, *arguments, given=given)
     assert result.status == 0, result

@@ -9,6 +9,7 @@ from conformance.queue_proof.__main__ import prove
 from conformance.queue_proof.judge import Judge
 
 SECONDS = 30
+CLUSTER_SECONDS = 20
 FORGETFUL = ("-m", "conformance.queue_proof.forgetful")
 
 
@@ -17,6 +18,19 @@ def test_accepted_records_never_come_again(pytestconfig: pytest.Config, tmp_path
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     assert prove(pytestconfig.getoption("--broker"), SECONDS, seed, tmp_path) is None
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("cluster")
+@pytest.mark.parametrize("kind", ["cluster", "mixed"])
+def test_accepted_records_never_come_again_from_three_brokers(
+    pytestconfig: pytest.Config, tmp_path: Path, kind: str
+) -> None:
+    if pytestconfig.getoption("--broker") != "kafkalite":
+        pytest.skip("its brokers are of the kinds that it names, whatever --broker says")
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    assert prove(kind, CLUSTER_SECONDS, seed, tmp_path, node_count=3) is None
 
 
 @pytest.mark.slow

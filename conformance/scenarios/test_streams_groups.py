@@ -1,10 +1,9 @@
-"""Kafka Streams applications whose groups are streams groups, and the tool for these (KIP-1071)."""
+"""Kafka Streams applications whose groups are streams groups (KIP-1071) or classic ones, and the
+tool for streams groups."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,11 +13,9 @@ import pytest
 
 from conformance.conftest import NewBroker
 from conformance.harness.broker import Broker
-from conformance.harness.jars import kafka_streams_jars
-from conformance.harness.java import find_java
+from conformance.scenarios.streams_application import TASKS, Application
 from conformance.scenarios.test_java_tools import ran
 
-PROGRAM = Path(__file__).parent.parent / "harness" / "StreamsScenario.java"
 # Heartbeats bring tasks to members; it should not take five seconds for each step here.
 QUICK = {
     "group.streams.heartbeat.interval.ms": "300",
@@ -26,63 +23,6 @@ QUICK = {
     "group.streams.session.timeout.ms": "6000",
     "group.streams.min.session.timeout.ms": "6000",
 }
-SECONDS = 60
-TASKS = {f"{subtopology}_{partition}" for subtopology in (0, 1) for partition in (0, 1)}
-
-
-class Application:
-    """One instance, a process of its own."""
-
-    def __init__(
-        self, broker: Broker, name: str, topics: tuple[str, str], state: Path, guarantee: str
-    ) -> None:
-        self.lines: list[str] = []
-        self._process = subprocess.Popen(
-            [
-                *(str(find_java()), "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_streams_jars()}/*"),
-                *("-Dorg.slf4j.simpleLogger.defaultLogLevel=error", str(PROGRAM)),
-                *(broker.bootstrap, name, *topics, str(state), state.name, guarantee),
-            ],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self._reader = threading.Thread(target=self._read, daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        for line in self._process.stdout:
-            self.lines.append(line.rstrip("\n"))
-
-    @property
-    def tasks(self) -> tuple[set[str], set[str]]:
-        """The active ones and the standbys."""
-        said = [line for line in self.lines if line.startswith("tasks ")]
-        active, _, standby = (said[-1] if said else "tasks  standby ")[6:].partition(" standby ")
-        return set(filter(None, active.split(","))), set(filter(None, standby.split(",")))
-
-    def until(self, done: Callable[[], bool]) -> None:
-        deadline = time.monotonic() + SECONDS
-        while not done():
-            assert time.monotonic() < deadline, "\n".join(self.lines)
-            time.sleep(0.1)
-
-    def close(self) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        self._process.wait(SECONDS)
-        self.kill()
-
-    def kill(self) -> None:
-        """End it at once, if it has not ended."""
-        self._process.kill()
-        self._process.wait(SECONDS)
-        self._reader.join(SECONDS)
-        for stream in (self._process.stdin, self._process.stdout):
-            assert stream is not None
-            stream.close()
 
 
 @pytest.fixture
@@ -99,9 +39,14 @@ def start(quick: Broker, unique: Any, tmp_path: Path) -> Iterator[Callable[..., 
         ran("kafka-topics", quick, "--create", "--topic", topic, "--partitions", "2")
     started: list[Application] = []
 
-    def make(instance: str, guarantee: str = "at_least_once") -> Application:
-        application = Application(quick, name, (source, sink), tmp_path / instance, guarantee)
-        application.name, application.source, application.sink = name, source, sink
+    def make(
+        instance: str,
+        guarantee: str = "at_least_once",
+        protocol: str = "streams",
+        base_ms: int = -1,
+    ) -> Application:
+        how = (guarantee, protocol, f"{base_ms}")
+        application = Application(quick, name, (source, sink), tmp_path / instance, *how)
         started.append(application)
         return application
 
@@ -117,15 +62,20 @@ def say(broker: Broker, application: Application, words: str) -> None:
 
 def counts(broker: Broker, application: Application, expected: int) -> dict[str, int]:
     """The last count of each word among so many results."""
+    return {word: max(each) for word, each in results(broker, application, expected).items()}
+
+
+def results(broker: Broker, application: Application, expected: int) -> dict[str, list[int]]:
+    """So many results: for each word its counts in order, each of which is told once."""
     printed = ran(
         *("kafka-console-consumer", broker, "--topic", application.sink, "--from-beginning"),
         *("--max-messages", str(expected), "--timeout-ms", "30000"),
         *("--formatter-property", "print.key=true", "--isolation-level", "read_committed"),
     )
-    found: dict[str, int] = {}
+    found: dict[str, list[int]] = {}
     for line in printed.lines:
         word, _, count = line.partition("\t")
-        found[word] = max(found.get(word, 0), int(count))
+        found.setdefault(word, []).append(int(count))
     return found
 
 
@@ -163,11 +113,16 @@ def test_an_instance_comes_and_another_is_killed(quick: Broker, start: Any) -> N
     two.close()
 
 
+def one_standby(broker: Broker, application: Application) -> None:
+    """Configure the group to have one; a classic application sets that for itself."""
+    which = ("--entity-type", "groups", "--entity-name", application.name)
+    config = "streams.num.standby.replicas=1"
+    ran("kafka-configs", broker, "--alter", *which, "--add-config", config)
+
+
 def test_standbys(quick: Broker, start: Any) -> None:
     one = start("one")
-    which = ("--entity-type", "groups", "--entity-name", one.name)
-    config = "streams.num.standby.replicas=1"
-    ran("kafka-configs", quick, "--alter", *which, "--add-config", config)
+    one_standby(quick, one)
     two = start("two")
     stateful = {task for task in TASKS if task.startswith("1_")}
     two.until(lambda: one.tasks[1] | two.tasks[1] == stateful and len(one.tasks[0]) == 2)
@@ -187,3 +142,50 @@ def test_the_broker_is_killed(quick: Broker, start: Any) -> None:
     assert counts(quick, one, 5) == {"a": 3, "b": 2}
     assert "state ERROR" not in one.lines
     one.close()
+
+
+@pytest.mark.parametrize("protocol", ["classic", "streams"])
+def test_windows_are_counted_exactly_once(quick: Broker, start: Any, protocol: str) -> None:
+    """One of two instances is killed with a transaction open; the other has its state."""
+    base_ms = int(time.time()) // 10 * 10_000
+    one = start("one", "exactly_once_v2", protocol, base_ms)
+    one_standby(quick, one)
+    two = start("two", "exactly_once_v2", protocol, base_ms)
+    one.until(lambda: len(one.tasks[0]) == 2 and one.tasks[0] | two.tasks[0] == TASKS)
+    one.until(lambda: len(one.tasks[1] | two.tasks[1]) == 2)
+    say(quick, one, "a@0 b@5 a@9 a@10 b@12 a@15 c@31")
+    expected = {"a@0": [1, 2], "b@0": [1], "a@10": [1, 2], "b@10": [1], "c@30": [1]}
+    assert results(quick, one, 7) == expected
+    say(quick, one, "a@1 a@2 a@3 b@4 b@13 c@32 c@33")
+    one.kill()
+    two.until(lambda: two.tasks[0] == TASKS)
+    say(quick, two, "a@4 b@6 d@40")
+    expected = {
+        "a@0": [1, 2, 3, 4, 5, 6],
+        "b@0": [1, 2, 3],
+        "a@10": [1, 2],
+        "b@10": [1, 2],
+        "c@30": [1, 2, 3],
+        "d@40": [1],
+    }
+    assert results(quick, two, 17) == expected
+    two.close()
+    assert "state ERROR" not in two.lines
+
+
+def test_an_application_moves_to_a_streams_group(quick: Broker, start: Any) -> None:
+    """Offline: it ends as a classic group, and goes on with its state and offsets as a streams
+    group."""
+    before = start("one", protocol="classic")
+    say(quick, before, "a b a")
+    assert results(quick, before, 3) == {"a": [1, 2], "b": [1]}
+    before.close()
+    state = ("kafka-consumer-groups", quick, "--describe", "--group", before.name, "--state")
+    before.until(lambda: "Empty" in ran(*state).output)
+    after = start("one")
+    after.until(lambda: after.tasks[0] == TASKS)
+    say(quick, after, "a b c")
+    assert results(quick, after, 6) == {"a": [1, 2, 3], "b": [1, 2], "c": [1]}
+    assert ran("kafka-streams-groups", quick, "--list").lines == [after.name]
+    after.close()
+    assert "state ERROR" not in after.lines

@@ -6,7 +6,8 @@ Each has a listener of each protocol. Without SASL, clients are ANONYMOUS, who i
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,10 +21,12 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from conformance.harness.apache_kafka import ApacheKafka
-from conformance.harness.broker import free_ports
 from conformance.harness.kafkalite import Kafkalite
+from conformance.harness.ports import free_ports
 from kafkalite.wire.api_messages import message_of_api
 from kafkalite.wire.codec import decode_response, encode_request
+from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateRequest
+from kafkalite.wire.messages.sasl_handshake import SaslHandshakeRequest
 from kafkalite.wire.schema import message_of
 
 MODULES = "org.apache.kafka.common.security"
@@ -133,8 +136,10 @@ Secured = SecuredKafka | SecuredKafkalite
 class Client:
     """One connection; messages in, messages out. Closed by the broker, everything is None."""
 
-    def __init__(self, address: tuple[str, int]) -> None:
-        self.socket = socket.create_connection(address, timeout=_SECONDS)
+    def __init__(self, address: tuple[str, int], source: str = "") -> None:
+        """`source` is the address to connect from, where it matters."""
+        own = (source, 0) if source else None
+        self.socket = socket.create_connection(address, _SECONDS, own)
         self._correlation_id = 0
 
     @classmethod
@@ -181,3 +186,23 @@ class Client:
                 return None
             data += more
         return data
+
+
+def logged_in(address: tuple[str, int], user: str, source: str = "") -> Client:
+    """A client that has logged in with PLAIN."""
+    client = Client(address, source)
+    client.ask(SaslHandshakeRequest("PLAIN"), 1)
+    answer = client.ask(SaslAuthenticateRequest(f"\0{user}\0{user[0]}".encode()), 2)
+    assert answer.error_code == 0
+    return client
+
+
+@contextmanager
+def secured_pair(directory: Path) -> Iterator[tuple[SecuredKafka, SecuredKafkalite]]:
+    """Apache Kafka and kafkalite."""
+    with ExitStack() as stack:
+        ours = SecuredKafkalite(directory / "kafkalite", SECURITY)
+        stack.callback(ours.stop)
+        theirs = SecuredKafka(directory / "kafka", SECURITY)
+        stack.callback(theirs.stop)
+        yield theirs, ours

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import random
-import re
 import time
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +16,8 @@ from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Difference, Pair
 from conformance.differential.summary import PAIRS, served
 from conformance.harness.messages import fitting
-from conformance.security.pair import Client, SecuredKafka, SecuredKafkalite
+from conformance.security.acl_stories import LOWEST, denied
+from conformance.security.pair import Client, SecuredKafka, SecuredKafkalite, logged_in
 from conformance.security.requests import requests
 from kafkalite.apis import APIS
 from kafkalite.wire.api_keys import ApiKey
@@ -29,8 +28,6 @@ from kafkalite.wire.messages.delete_acls import DeleteAclsFilter, DeleteAclsRequ
 from kafkalite.wire.messages.describe_acls import DescribeAclsRequest
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.metadata import MetadataRequest
-from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateRequest
-from kafkalite.wire.messages.sasl_handshake import SaslHandshakeRequest
 from kafkalite.wire.schema import message_of
 
 SECONDS = 30
@@ -90,14 +87,6 @@ def pair(secured: Brokers, pytestconfig: pytest.Config) -> Iterator[Pair]:
         side.close()
 
 
-def logged_in(address: tuple[str, int], user: str) -> Client:
-    client = Client(address)
-    client.ask(SaslHandshakeRequest("PLAIN"), 1)
-    answer = client.ask(SaslAuthenticateRequest(f"\0{user}\0{user[0]}".encode()), 2)
-    assert answer.error_code == 0
-    return client
-
-
 def prepare(address: tuple[str, int]) -> None:
     with logged_in(address, "root") as root:
         topics = [
@@ -121,16 +110,6 @@ def topic_ids(client: Client) -> dict[str, UUID]:
 
 
 Answer = tuple[ApiKey, int, Any]
-# Versions before these have no ids, or create the topics that are asked for: kafkalite's are ready
-# in the same answer.
-LOWEST = {
-    "all offsets of groups": 8,
-    "commit by id": 10,
-    "fetch by id": 13,
-    "metadata by id": 10,
-    "metadata by name": 4,
-    "produce by id": 13,
-}
 
 
 def ask_all(
@@ -188,17 +167,6 @@ def test_access_is_the_same(secured: Brokers, pair: Pair, which: str) -> None:
         audits.append(denied(each.output, logged))
     compare(pair, told)
     assert audits[0] == audits[1]
-
-
-_TOKEN = re.compile(r"(DelegationToken:LITERAL:)\S+")
-
-
-def denied(log: Path, since: int) -> Counter[str]:
-    """The lines of Kafka's audit log from a place on, without the names of tokens."""
-    with log.open("rb") as file:
-        file.seek(since)
-        lines = re.findall(r"Principal = .* is Denied .*", file.read().decode())
-    return Counter(_TOKEN.sub(r"\1...", line.strip()) for line in lines)
 
 
 def everything_of(principal: str) -> DeleteAclsFilter:

@@ -19,8 +19,10 @@ from typing import Any
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.abc import AbstractTokenProvider
+from aiokafka.errors import KafkaConnectionError
 from confluent_kafka import Consumer, KafkaError, Producer
 from kafka import KafkaConsumer, KafkaProducer
+from kafka.errors import KafkaTimeoutError
 from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokenProvider
 
 from conformance.clients.environments import ClientMissing, Runnable, go_client, node_client
@@ -172,6 +174,25 @@ def test_kafka_python(secured: tuple[Secured, Secured], which: int) -> None:
     gc.collect()  # while the warnings are filtered
 
 
+# Nor does it close any socket of a client that was never made.
+@pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
+@on_both
+def test_kafka_python_with_a_wrong_secret(secured: tuple[Secured, Secured], which: int) -> None:
+    """It tries until its time is over; the broker says why.
+
+    Where an answer and the end of its connection come together, it sees only the end.
+    """
+    for way in ways(secured[which]):
+        if way.refused:
+            logged = secured[which].output.stat().st_size
+            with pytest.raises(KafkaTimeoutError, match="Unable to bootstrap"):
+                KafkaProducer(**python_settings(way, KafkaPythonToken), bootstrap_timeout_ms=1500)
+            with secured[which].output.open("rb") as file:
+                file.seek(logged)
+                assert b"ailed authentication" in file.read(), way.name
+    gc.collect()  # while the warnings are filtered
+
+
 @on_both
 def test_aiokafka(secured: tuple[Secured, Secured], which: int) -> None:
     async def there_and_back(way: Way) -> None:
@@ -193,3 +214,23 @@ def test_aiokafka(secured: tuple[Secured, Secured], which: int) -> None:
     for way in ways(secured[which]):
         if not way.refused:
             asyncio.run(there_and_back(way))
+
+
+@on_both
+def test_aiokafka_with_a_wrong_secret(
+    secured: tuple[Secured, Secured], which: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def refused(way: Way) -> None:
+        producer = AIOKafkaProducer(**python_settings(way, AiokafkaToken))
+        try:
+            with pytest.raises(KafkaConnectionError, match="Unable to bootstrap"):
+                await producer.start()
+        finally:
+            await producer.stop()
+
+    # It does not look at what a broker says of a token, and nor does KafkaJS.
+    for way in ways(secured[which]):
+        if way.refused and not way.token:
+            caplog.clear()
+            asyncio.run(refused(way))
+            assert "Authentication failed" in caplog.text, way.name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,9 +19,11 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from conformance.harness.apache_kafka import ApacheKafka
-from conformance.harness.broker import Broker, free_ports
+from conformance.harness.broker import Broker
 from conformance.harness.kafkalite import Kafkalite
+from conformance.harness.ports import free_ports
 from conformance.security.pair import Client
+from kafkalite.security.certificates import Authority
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -32,15 +36,25 @@ STORE = "listener.name.external.ssl"
 
 
 def with_store(plain: int, store: Path) -> dict[str, str]:
-    (external,) = free_ports(1)
-    listeners = f"PLAINTEXT://127.0.0.1:{plain},EXTERNAL://127.0.0.1:{external}"
+    """Three listeners with key stores of their own. FREE may get one of other names."""
+    names = ("EXTERNAL", "NAMED", "FREE")
+    ports = dict(zip(names, free_ports(3), strict=True))
+    listeners = ",".join(
+        f"{name}://127.0.0.1:{port}" for name, port in {"PLAINTEXT": plain, **ports}.items()
+    )
+    named = str(store.parent / "named.pem")
+    stores = {"external": str(store), "named": named, "free": named}
     return {
         "listeners": listeners,
         "advertised.listeners": listeners,
         "inter.broker.listener.name": "PLAINTEXT",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,EXTERNAL:SSL",
-        f"{STORE}.keystore.type": "PEM",
-        f"{STORE}.keystore.location": str(store),
+        "listener.security.protocol.map": ",".join(
+            ("CONTROLLER:PLAINTEXT", "PLAINTEXT:PLAINTEXT", *(f"{name}:SSL" for name in names))
+        ),
+        **{f"listener.name.{name}.ssl.keystore.type": "PEM" for name in stores},
+        **{f"listener.name.{name}.ssl.keystore.location": file for name, file in stores.items()},
+        "listener.name.free.ssl.allow.dn.changes": "true",
+        "listener.name.free.ssl.allow.san.changes": "true",
     }
 
 
@@ -80,6 +94,14 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("first.pem", "other.pem"):
         (directory / name).write_bytes(pem + issued.cert_chain_pems[0].bytes())
     (directory / "broken.pem").write_text("no key")
+    named = Authority()
+    for name, subject, hosts in (
+        ("named.pem", "one", ["127.0.0.1", "a.example"]),
+        ("same-names.pem", "One", ["127.0.0.1", "b.example", "a.example"]),
+        ("other-subject.pem", "other", ["127.0.0.1", "a.example"]),
+        ("other-host.pem", "one", ["127.0.0.1"]),
+    ):
+        (directory / name).write_text(named.issue(subject, hosts))
     return directory
 
 
@@ -155,3 +177,24 @@ def test_stores(
             assert ours[1].endswith(message.rpartition(" for configuration ")[2])
         else:
             assert ours[1] == message
+
+
+@pytest.mark.parametrize("listener", ["named", "free"])
+@pytest.mark.parametrize(
+    "file", ["same-names.pem", "named.pem", "other-subject.pem", "other-host.pem"]
+)
+def test_names_of_certificates(
+    brokers: tuple[Broker, Broker], store: Path, listener: str, file: str
+) -> None:
+    """A new store has the names of the one before, unless other ones are allowed."""
+    config = {f"listener.name.{listener}.ssl.keystore.location": str(store / file)}
+    theirs, ours = (altered(each, config) for each in brokers)
+    is_refused = listener == "named" and file != "same-names.pem"
+    assert theirs[0] == (INVALID_REQUEST if is_refused else 0), theirs
+    assert ours[0] == theirs[0]
+    # Java has the names of a host in no order.
+    assert words(ours[1]) == words(theirs[1])
+
+
+def words(message: str | None) -> Counter[str]:
+    return Counter(re.split(r"[][{}, ]+", message or ""))

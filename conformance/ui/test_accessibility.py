@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from conformance.ui.conftest import Open
+from conformance.ui.test_requests import archive, entry
 
 AXE = Path(__file__).parent.parent / "node_modules" / "axe-core" / "axe.min.js"
 VIEWS = {
@@ -31,6 +34,17 @@ def axe() -> str:
     return AXE.read_text()
 
 
+def serious(page: Any) -> list[str]:
+    """The serious findings on the page, as sentences."""
+    found = page.evaluate("axe.run()")
+    assert len(found["passes"]) > 10
+    return [
+        f"{each['id']}: {each['help']}: {[node['html'][:200] for node in each['nodes'][:3]]}"
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_nothing_serious_is_found(opened: Open, axe: str, view: str, scheme: str) -> None:
@@ -38,14 +52,22 @@ def test_nothing_serious_is_found(opened: Open, axe: str, view: str, scheme: str
     page = opened(view, scheme, bypass_csp=True)
     page.get_by_role("grid", name=VIEWS[view], exact=True).wait_for()
     page.evaluate(axe)
-    found = page.evaluate("axe.run()")
-    serious = [
-        f"{each['id']}: {each['help']}: {[node['html'][:200] for node in each['nodes'][:3]]}"
-        for each in found["violations"]
-        if each["impact"] in ("serious", "critical")
-    ]
-    assert serious == []
-    assert len(found["passes"]) > 10
+    assert serious(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_serious_is_found_in_a_trace(
+    opened: Open, axe: str, scheme: str, tmp_path: Path
+) -> None:
+    page = opened("trace", scheme, bypass_csp=True)
+    page.evaluate(axe)
+    assert serious(page) == []
+    path = tmp_path / "trace.zip"
+    text = "\n".join(json.dumps(entry(each)) for each in range(9))
+    path.write_bytes(archive({"requests.jsonl": text, "events.jsonl": "", "meta.json": "{}"}))
+    page.get_by_label("Trace file").set_input_files(path)
+    page.get_by_role("grid", name="Requests", exact=True).wait_for()
+    assert serious(page) == []
 
 
 @pytest.mark.parametrize("dialog", ["Produce", "Delete"])

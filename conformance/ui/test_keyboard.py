@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 from conformance.ui.conftest import Open
+from conformance.ui.test_requests import archive, entry
 from kafkalite.client.connecting import Client
+
+_NOTE_THE_CHOOSER = """() => {
+  document.querySelector("input[type=file]").click = () => { window.wasAsked = true; };
+}"""
 
 
 def press(page: Any, *keys: str) -> None:
@@ -73,6 +80,98 @@ def test_a_dialog_is_filled_and_closed(opened: Open, k: Client) -> None:
     assert (rule.when.api, rule.when.group, rule.times) == ("Heartbeat", "nobody", 1)
     assert rule.do[0].drop == "after"
     k.ask("faults.remove", fault="typed")
+
+
+def until(page: Any, name: str) -> None:
+    """Tab until what has the focus has this name."""
+    named = "document.activeElement.getAttribute('aria-label') || document.activeElement.innerText"
+    for _ in range(80):
+        press(page, "Tab")
+        if (page.evaluate(named) or "").strip() == name:
+            return
+    raise AssertionError(f"{name} is not reached")
+
+
+def test_requests_are_looked_through(opened: Open) -> None:
+    page = opened("overview")
+    press(page, "4")
+    page.get_by_role("heading", name="Requests").wait_for()
+    page.get_by_role("grid", name="Requests", exact=True).wait_for()
+    press(page, "/")
+    page.keyboard.type("shop produce")
+    press(page, "Escape", "j", "j")
+    side = page.get_by_role("complementary", name="The request and its answer")
+    side.get_by_label("The request").get_by_text('"acks"').wait_for()
+    assert "Produce" in selected(page, "Requests")
+    press(page, "Escape")
+    side.wait_for(state="detached")
+    picture = page.get_by_role("img", name="Timeline of")
+    until(page, "Pause")
+    press(page, "Enter")
+    page.get_by_role("button", name="Go on").wait_for()
+    whole = picture.get_attribute("aria-label")
+    press(page, "+", "+")
+    page.wait_for_function("old => !document.querySelector(`[aria-label='${old}']`)", arg=whole)
+    press(page, "0")
+    page.get_by_role("img", name=whole).wait_for()
+
+
+def test_time_goes_on(opened: Open, k: Client) -> None:
+    page = opened("overview")
+    press(page, "6")
+    page.get_by_role("heading", name="Clock").wait_for()
+    until(page, "By")
+    page.keyboard.type("2s")
+    press(page, "Enter")
+    page.get_by_role("heading", name="The last jump").wait_for()
+    assert k.clock.show().ahead_ms >= 2000
+    k.clock.reset()
+
+
+def test_transactions_and_groups_are_acted_on(opened: Open, k: Client) -> None:
+    page = opened("overview")
+    press(page, "7")
+    page.get_by_role("grid", name="Transactions").get_by_text("checkout-0").wait_for()
+    press(page, "j")
+    page.get_by_role("complementary", name="The transaction").wait_for()
+    until(page, "Fence")
+    press(page, "Enter")
+    page.get_by_role("dialog", name="Fence checkout-0?").wait_for()
+    press(page, "Escape", "Escape")
+    page.get_by_role("complementary", name="The transaction").wait_for(state="detached")
+    k.group("by-hand").seek("orders", 3)
+    press(page, "3")
+    page.get_by_role("grid", name="Groups").get_by_text("by-hand").wait_for()
+    press(page, "/")
+    page.keyboard.type("by-hand")
+    press(page, "Escape", "j", "Enter")
+    page.get_by_role("heading", name="by-hand").wait_for()
+    until(page, "Seek")
+    press(page, "Enter")
+    page.get_by_role("dialog", name="Where by-hand goes on").wait_for()
+    until(page, "Seek")
+    press(page, "Enter")
+    page.get_by_text("by-hand goes on in orders from earliest").wait_for()
+    assert {each.offset for each in k.group("by-hand").show().offsets} == {0}
+    k.ask("groups.delete", group="by-hand")
+
+
+def test_a_trace_is_opened(opened: Open, tmp_path: Path) -> None:
+    path = tmp_path / "trace.zip"
+    text = "\n".join(json.dumps(entry(each)) for each in range(9))
+    path.write_bytes(archive({"requests.jsonl": text, "events.jsonl": "", "meta.json": "{}"}))
+    page = opened("overview")
+    press(page, "8")
+    page.get_by_role("heading", name="Trace").wait_for()
+    until(page, "Open a trace")
+    page.evaluate(_NOTE_THE_CHOOSER)
+    press(page, "Enter")
+    page.wait_for_function("window.wasAsked")
+    page.get_by_label("Trace file").set_input_files(path)
+    page.get_by_role("heading", name="trace.zip").wait_for()
+    press(page, "j")
+    page.get_by_role("complementary", name="The request and its answer").wait_for()
+    assert "Fetch" in selected(page, "Requests")
 
 
 def test_everything_can_be_reached_by_tab(opened: Open) -> None:

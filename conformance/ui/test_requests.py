@@ -80,6 +80,32 @@ def test_a_trace_is_saved_and_opened(opened: Open, tmp_path: Path) -> None:
     assert side.get_by_role("button", name="Make a fault of this").count() == 0
 
 
+# Lets a file fall on what is found, as from a folder.
+_DROP = """([target, name, bytes]) => {
+  const files = new DataTransfer();
+  files.items.add(new File([new Uint8Array(bytes)], name));
+  const event = { dataTransfer: files, bubbles: true, cancelable: true };
+  const at = (type) => new DragEvent(type, event);
+  document.querySelector(target).dispatchEvent(at("dragover"));
+  document.querySelector(target).dispatchEvent(at("drop"));
+}"""
+
+
+def test_a_trace_is_dropped_and_another_over_it(opened: Open) -> None:
+    page = opened("trace")
+    page.get_by_text("Drop a trace.zip here").wait_for()
+    for target, name, number in ((".drop", "first.zip", 3), (".through", "second.zip", 5)):
+        text = "\n".join(json.dumps(entry(each)) for each in range(number))
+        data = archive({"requests.jsonl": text, "events.jsonl": "", "meta.json": "{}"})
+        page.evaluate(_DROP, [target, name, list(data)])
+        page.get_by_role("heading", name=name).wait_for()
+        page.get_by_role("img", name=f"Timeline of {number} requests").wait_for()
+    page.evaluate("location.hash = '#/default/overview'")
+    page.get_by_role("heading", name="Overview").wait_for()
+    page.go_back()
+    page.get_by_role("heading", name="second.zip").wait_for()
+
+
 @pytest.mark.parametrize(
     ("data", "told"),
     [

@@ -95,10 +95,11 @@ def test_a_transaction_times_out(k: Any) -> None:
 
 
 def test_retention_loses_what_was_not_read(k: Any) -> None:
-    k.produce("orders", "old", count=100)
+    k.create_topic("audit", configs={"retention.ms": "604800000"})
+    k.produce("audit", "old", count=100)
     k.clock.advance("8d")
-    k.wait.until({"not": {"records": {"topic": "orders"}}})
-    assert k.topic("orders").partitions[0].start_offset == 100
+    k.wait.until({"not": {"records": {"topic": "audit"}}})
+    assert k.topic("audit").partitions[0].start_offset == 100
 
 
 def test_the_broker_crashes(k: Any, start_app: Callable[..., Any]) -> None:

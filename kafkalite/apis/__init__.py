@@ -78,18 +78,19 @@ class Api:
 
 _loaded: Final[set[ApiKey]] = set()
 
-_SHARE: Final = (
+SHARE_MODULES: Final = (
     "coordinators.share_coordinator.coordinator",
     "coordinators.share_coordinator.state_log",
     "coordinators.share_settings",
     "group_coordinator.share_api",
+    "group_coordinator.share_keeper",
     "group_coordinator.share_protocol",
     "group_coordinator.share_states",
     "replica.share.share_partitions",
 )
 _TELEMETRY: Final = "kafkalite.client.telemetry"
 _INSTANCES: Final = ("telemetry.client_instances", "telemetry.subscriptions")
-_STREAMS: Final = ("group_coordinator.streams_api", "group_coordinator.streams_protocol")
+STREAMS_MODULES: Final = ("group_coordinator.streams_api", "group_coordinator.streams_protocol")
 
 _TABLE: Final = (
     # librdkafka before 2.11 turns compression off unless it sees Produce v0 (KAFKA-18659): Apache
@@ -153,24 +154,24 @@ _TABLE: Final = (
     Api(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0),
     Api(ApiKey.LIST_TRANSACTIONS, 0, 2),
     Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0),
-    Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1),
+    Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, rows=True),
     Api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1),
-    Api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, needs=_SHARE),
-    Api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, needs=_SHARE),
-    Api(ApiKey.SHARE_FETCH, 1, 2, needs=_SHARE),
-    Api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, needs=_SHARE),
+    Api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, needs=SHARE_MODULES, rows=True),
+    Api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, needs=SHARE_MODULES),
+    Api(ApiKey.SHARE_FETCH, 1, 2, needs=SHARE_MODULES),
+    Api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, needs=SHARE_MODULES),
     Api(ApiKey.ADD_RAFT_VOTER, 0, 1, forwarded=True),
     Api(ApiKey.REMOVE_RAFT_VOTER, 0, 0, forwarded=True),
-    Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0, needs=_SHARE),
-    Api(ApiKey.READ_SHARE_GROUP_STATE, 0, 0, needs=_SHARE),
-    Api(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, needs=_SHARE),
-    Api(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0, needs=_SHARE),
-    Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1, needs=_SHARE),
-    Api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0, needs=_STREAMS),
-    Api(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 0, needs=_STREAMS),
-    Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, needs=_SHARE),
-    Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, needs=_SHARE),
-    Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, needs=_SHARE),
+    Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0, needs=SHARE_MODULES),
+    Api(ApiKey.READ_SHARE_GROUP_STATE, 0, 0, needs=SHARE_MODULES),
+    Api(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, needs=SHARE_MODULES),
+    Api(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0, needs=SHARE_MODULES),
+    Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1, needs=SHARE_MODULES),
+    Api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0, needs=STREAMS_MODULES, rows=True),
+    Api(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 0, needs=STREAMS_MODULES),
+    Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, needs=SHARE_MODULES),
+    Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, needs=SHARE_MODULES),
+    Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, needs=SHARE_MODULES),
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _TABLE}

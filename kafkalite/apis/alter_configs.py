@@ -13,7 +13,6 @@ from kafkalite.cluster.config_changes import (
     ConfigChange,
     ConfigChanges,
     Operation,
-    Outcome,
     altering_each,
     check_changes,
 )
@@ -36,20 +35,14 @@ async def handle(
 ) -> AlterConfigsResponse:
     plan = partial(_plan, services, context.node_id)
     altering = altering_each(
-        request.resources, _check, plan, services.cluster, validate_only=request.validate_only
+        request.resources,
+        _check,
+        plan,
+        services.cluster,
+        AlterConfigsResourceResponse,
+        validate_only=request.validate_only,
     )
-    outcomes = await in_slices(altering, context)
-    return AlterConfigsResponse(responses=await in_slices(mapped(_told, outcomes), context))
-
-
-def _told(outcome: Outcome[AlterConfigsResource]) -> AlterConfigsResourceResponse:
-    resource, code, message = outcome
-    return AlterConfigsResourceResponse(
-        error_code=code,
-        error_message=message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )
+    return AlterConfigsResponse(responses=await in_slices(altering, context))
 
 
 def _check(resource: AlterConfigsResource) -> Steps[dict[str, str]]:

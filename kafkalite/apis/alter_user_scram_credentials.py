@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import WaitingSteps, batches, in_slices
+from kafkalite.security.sasl.scram import MAX_ITERATIONS, MIN_ITERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 # mechanism: its hash (SCRAM-SHA-256, SCRAM-SHA-512)
 _HASHES: Final[Mapping[int, str]] = {1: "sha256", 2: "sha512"}
-_MIN_ITERATIONS: Final = 4096
-_MAX_ITERATIONS: Final = 16384
 
 _Wish = ScramCredentialDeletion | ScramCredentialUpsertion
 
@@ -94,9 +93,9 @@ def _decide(services: Services, outcomes: dict[str, _Wish | KafkaError], wish: _
     elif wish.mechanism not in _HASHES:
         error = KafkaError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
     elif isinstance(wish, ScramCredentialUpsertion):
-        if wish.iterations < _MIN_ITERATIONS:
+        if wish.iterations < MIN_ITERATIONS:
             error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
-        elif wish.iterations > _MAX_ITERATIONS:
+        elif wish.iterations > MAX_ITERATIONS:
             error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     else:
         error = _missing(services, wish)

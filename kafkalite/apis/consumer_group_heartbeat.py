@@ -5,21 +5,46 @@ v1 has subscriptions by regular expression, and members that make their own ids 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
+    ConsumerGroupHeartbeatRequestRow,
+    ConsumerGroupHeartbeatResponseRow,
 )
+from kafkalite.wire.rows import SharedResponse, message_in_steps
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
+Answer: TypeAlias = "ConsumerGroupHeartbeatResponseRow | SharedResponse"
+
 
 def handle(
-    services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequest
-) -> ConsumerGroupHeartbeatResponse:
-    response = services.group_coordinator.consumer.heartbeat(context, request)
-    context.heard_of(request.group_id, response.member_id)
+    services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequestRow
+) -> Answer | Coroutine[Any, Any, Answer]:
+    if context.request_bytes >= COUNTED_FROM_BYTES and has_many(request):
+        return _answer_in_slices(services, context, request)
+    return _answer(services, context, request, None)
+
+
+async def _answer_in_slices(
+    services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequestRow
+) -> Answer:
+    message = await in_slices(message_in_steps(ConsumerGroupHeartbeatRequest, request), context)
+    return _answer(services, context, request, message)
+
+
+def _answer(
+    services: Services,
+    context: RequestContext,
+    request: ConsumerGroupHeartbeatRequestRow,
+    message: ConsumerGroupHeartbeatRequest | None,
+) -> Answer:
+    response = services.group_coordinator.consumer.heartbeat(context, request, message)
+    row = response.row if isinstance(response, SharedResponse) else response
+    context.heard_of(request[0], row[3])
     return response

@@ -48,12 +48,9 @@ def _delete(
 ) -> DeleteRecordsPartitionResult:
     code, low_watermark = ErrorCode.NONE, _NO_LOW_WATERMARK
     try:
-        topic = services.topics.get(name)
-        if topic is None or not 0 <= asked.partition_index < len(topic.partitions):
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        partition = services.topics.partition(name, asked.partition_index)
         if name in INTERNAL_TOPICS:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-        partition = topic.partitions[asked.partition_index]
         partition.check_leader(node_id, _NO_EPOCH, leader_only=True)
         low_watermark = partition.delete_records_before(asked.offset)
     except KafkaError as error:

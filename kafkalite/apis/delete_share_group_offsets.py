@@ -5,8 +5,7 @@ Only of a group without members.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafkalite.cluster.features import SHARE_VERSION
 from kafkalite.wire.error_messages import default_message
@@ -21,14 +20,11 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DeleteShareGroupOffsetsRequest
-) -> DeleteShareGroupOffsetsResponse | Coroutine[Any, Any, DeleteShareGroupOffsetsResponse]:
+) -> DeleteShareGroupOffsetsResponse:
     if not services.cluster.features.get(SHARE_VERSION, 0):
         code = ErrorCode.UNSUPPORTED_VERSION
         return DeleteShareGroupOffsetsResponse(error_code=code, error_message=default_message(code))
-    return services.share.when_ready(
-        context,
-        [topic.topic_name for topic in request.topics],
-        lambda: services.group_coordinator.share.offsets.delete(context, request),
-    )
+    await services.share.make_ready(context, [topic.topic_name for topic in request.topics])
+    return await services.group_coordinator.share.offsets.delete(context, request)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.coordinators.share_coordinator.asking import Answer, ask_each
-from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
+from kafkalite.coordinators.share_coordinator.asking import ask_each
+from kafkalite.requests.slices import in_slices
 from kafkalite.wire.messages.delete_share_group_state import (
     DeleteShareGroupStateRequest,
     DeleteShareGroupStateResponse,
@@ -17,8 +17,6 @@ from kafkalite.wire.messages.delete_share_group_state import (
 )
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
@@ -34,21 +32,7 @@ async def handle(
         request.topics,
         "delete share group state",
         lambda key, asked: coordinator.delete(key),
+        DeleteStateResult,
+        PartitionResult,
     )
-    answered = await in_slices(asking, context)
-    return DeleteShareGroupStateResponse(
-        results=await in_slices(mapped_in_steps(_told, answered), context)
-    )
-
-
-def _told(answered: tuple[UUID, list[Answer[None]]]) -> Steps[DeleteStateResult]:
-    topic_id, answers = answered
-    return DeleteStateResult(topic_id=topic_id, partitions=(yield from mapped(_result, answers)))
-
-
-def _result(answer: Answer[None]) -> PartitionResult:
-    return PartitionResult(
-        partition=answer.partition,
-        error_code=answer.error_code,
-        error_message=answer.error_message,
-    )
+    return DeleteShareGroupStateResponse(results=await in_slices(asking, context))

@@ -6,11 +6,9 @@ there is no such group (KIP-1043); before, that is a group in state Dead.
 
 from __future__ import annotations
 
-from itertools import chain
 from typing import TYPE_CHECKING
 
-from kafkalite.requests.slices import in_slices, mapped
-from kafkalite.security.authorized_operations import GROUP_OPERATIONS
+from kafkalite.coordinators.describing import describe_each
 from kafkalite.wire.messages.describe_groups import (
     DescribeGroupsRequest,
     DescribeGroupsResponse,
@@ -24,13 +22,11 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: DescribeGroupsRequest
 ) -> DescribeGroupsResponse:
-    describe = services.group_coordinator.administration.describe_groups
-    found = await in_slices(
-        mapped(lambda group_id: describe(context, [group_id]), request.groups), context
+    describe = services.group_coordinator.administration.describe
+    groups = await describe_each(
+        context,
+        request.groups,
+        describe,
+        include_authorized_operations=request.include_authorized_operations,
     )
-    groups = list(chain.from_iterable(found))
-    if request.include_authorized_operations:
-        for group in groups:
-            if not group.error_code:
-                group.authorized_operations = GROUP_OPERATIONS
     return DescribeGroupsResponse(groups=groups)

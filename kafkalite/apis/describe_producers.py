@@ -44,15 +44,12 @@ def _describe(
 ) -> PartitionResponse:
     try:
         validate_topic_name(topic_name)
-        topic = services.topics.get(topic_name)
-        if topic is None:
+        if services.topics.get(topic_name) is None:
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                 "This server does not host this topic-partition.",
             )
-        if not 0 <= index < len(topic.partitions):
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        partition = topic.partitions[index]
+        partition = services.topics.partition(topic_name, index)
         partition.check_leader(context.node_id, -1, leader_only=False)
     except KafkaError as error:
         return PartitionResponse(

@@ -10,11 +10,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.features import SHARE_VERSION
-from kafkalite.requests.slices import Steps, in_slices, mapped_in_steps
+from kafkalite.requests.slices import in_slices, mapped_in_steps
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
-    DescribeShareGroupOffsetsRequestGroup,
     DescribeShareGroupOffsetsResponse,
     DescribeShareGroupOffsetsResponseGroup,
 )
@@ -30,16 +29,22 @@ async def handle(
     # All of a group's: it has states, or none is asked for.
     names = (topic.topic_name for group in request.groups for topic in group.topics or ())
     await services.share.make_ready(context, names)
-    describe = partial(_described, services, context)
-    groups = await in_slices(mapped_in_steps(describe, request.groups), context)
-    return DescribeShareGroupOffsetsResponse(groups=groups)
-
-
-def _described(
-    services: Services, context: RequestContext, group: DescribeShareGroupOffsetsRequestGroup
-) -> Steps[DescribeShareGroupOffsetsResponseGroup]:
     if not services.cluster.features.get(SHARE_VERSION, 0):
-        return DescribeShareGroupOffsetsResponseGroup(
-            group_id=group.group_id, error_code=ErrorCode.UNSUPPORTED_VERSION
-        )
-    return (yield from services.group_coordinator.share.offsets.describe(context, group))
+        refused = [
+            DescribeShareGroupOffsetsResponseGroup(
+                group_id=group.group_id, error_code=ErrorCode.UNSUPPORTED_VERSION
+            )
+            for group in request.groups
+        ]
+        return DescribeShareGroupOffsetsResponse(groups=refused)
+    offsets = services.group_coordinator.share.offsets
+    next_door = offsets.seen_next_door
+    if next_door is not None:
+        describe = partial(offsets.describe, context, seen=next_door)
+        groups = await in_slices(mapped_in_steps(describe, request.groups), context)
+        return DescribeShareGroupOffsetsResponse(groups=groups)
+    described: list[DescribeShareGroupOffsetsResponseGroup] = []
+    for group in request.groups:
+        seen = await offsets.seen(context, group)
+        described.append(await in_slices(offsets.describe(context, group, seen), context))
+    return DescribeShareGroupOffsetsResponse(groups=described)

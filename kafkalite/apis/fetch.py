@@ -28,6 +28,7 @@ from kafkalite.replica.fetch_sessions import (
     PartitionResponse,
     PartitionResponses,
 )
+from kafkalite.replica.partition import LEADER_CHANGED
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop
 from kafkalite.requests.long_waits import wait_in_slices
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
 _FIRST_DIVERGENCE_VERSION: Final = 12
 _REPLICA_STATE_SINCE: Final = 15
 _FIRST_LEADER_HINT_VERSION: Final = 16
-_LEADER_CHANGED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 _TopicRows = tuple[str, UUID, list[PartitionDataRow]]
 _NO_TOPIC: Final[tuple[None, None, list[PartitionDataRow]]] = (None, None, [])
@@ -276,12 +276,10 @@ def _with_leader(
     services: Services, target: FetchTarget, row: PartitionDataRow, leaders: set[int]
 ) -> PartitionDataRow:
     """The response of a partition with the current leader, where that is another."""
-    topic = services.topics.by_id(target.topic_id) if row[1] in _LEADER_CHANGED else None
+    topic = services.topics.by_id(target.topic_id) if row[1] in LEADER_CHANGED else None
     if topic is None:
         return row
-    partition = topic.partitions[target.index]
-    leaders.add(partition.leader_id)
-    return (*row[:6], (partition.leader_id, partition.leader_epoch), *row[7:])
+    return (*row[:6], topic.partitions[target.index].current_leader(leaders), *row[7:])
 
 
 def _finished(
@@ -294,10 +292,7 @@ def _finished(
     session_id = fetch.finish()
     endpoints: Sequence[NodeEndpointRow] = ()
     if leaders:
-        endpoints = [
-            (node.id, node.host, node.port, node.rack)
-            for node in services.cluster.endpoints(leaders, context.listener_name)
-        ]
+        endpoints = services.cluster.endpoints(leaders, context.listener_name)
     return 0, 0, session_id, topics, endpoints
 
 

@@ -14,7 +14,6 @@ from kafkalite.cluster.broker_loggers import change_levels
 from kafkalite.cluster.config_changes import (
     ConfigChange,
     ConfigChanges,
-    Outcome,
     altering_each,
     check_changes,
     check_logger_node,
@@ -41,22 +40,14 @@ async def handle(
 ) -> IncrementalAlterConfigsResponse:
     plan = partial(_plan, services, context.node_id, request.validate_only)
     altering = altering_each(
-        request.resources, _check, plan, services.cluster, validate_only=request.validate_only
+        request.resources,
+        _check,
+        plan,
+        services.cluster,
+        AlterConfigsResourceResponse,
+        validate_only=request.validate_only,
     )
-    outcomes = await in_slices(altering, context)
-    return IncrementalAlterConfigsResponse(
-        responses=await in_slices(mapped(_told, outcomes), context)
-    )
-
-
-def _told(outcome: Outcome[AlterConfigsResource]) -> AlterConfigsResourceResponse:
-    resource, code, message = outcome
-    return AlterConfigsResourceResponse(
-        error_code=code,
-        error_message=message,
-        resource_type=resource.resource_type,
-        resource_name=resource.resource_name,
-    )
+    return IncrementalAlterConfigsResponse(responses=await in_slices(altering, context))
 
 
 def _check(resource: AlterConfigsResource) -> Steps[list[ConfigChange]]:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.coordinators.share_coordinator.asking import Answer, ask_each
-from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
+from kafkalite.coordinators.share_coordinator.asking import ask_each
+from kafkalite.requests.slices import in_slices
 from kafkalite.wire.messages.initialize_share_group_state import (
     InitializeShareGroupStateRequest,
     InitializeShareGroupStateResponse,
@@ -18,8 +18,6 @@ from kafkalite.wire.messages.initialize_share_group_state import (
 )
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
@@ -35,23 +33,7 @@ async def handle(
         request.topics,
         "initialize share group state",
         lambda key, asked: coordinator.initialize(key, asked.state_epoch, asked.start_offset),
+        InitializeStateResult,
+        PartitionResult,
     )
-    answered = await in_slices(asking, context)
-    return InitializeShareGroupStateResponse(
-        results=await in_slices(mapped_in_steps(_told, answered), context)
-    )
-
-
-def _told(answered: tuple[UUID, list[Answer[None]]]) -> Steps[InitializeStateResult]:
-    topic_id, answers = answered
-    return InitializeStateResult(
-        topic_id=topic_id, partitions=(yield from mapped(_result, answers))
-    )
-
-
-def _result(answer: Answer[None]) -> PartitionResult:
-    return PartitionResult(
-        partition=answer.partition,
-        error_code=answer.error_code,
-        error_message=answer.error_message,
-    )
+    return InitializeShareGroupStateResponse(results=await in_slices(asking, context))

@@ -165,10 +165,7 @@ def _look_up(
             since = _SINCE_VERSION.get(asked_timestamp)
             if since is None or context.api_version < since:
                 raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-        topic = services.topics.get(topic_name)
-        if topic is None or not 0 <= index < len(topic.partitions):
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        partition = topic.partitions[index]
+        partition = services.topics.partition(topic_name, index)
         leader_only = replica_id != _DEBUGGING_REPLICA_ID
         partition.check_leader(context.node_id, current_leader_epoch, leader_only=leader_only)
         if replica_id >= 0 and asked_timestamp == LATEST:

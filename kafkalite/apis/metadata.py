@@ -89,7 +89,7 @@ def _is_long(services: Services, request: MetadataRequestRow) -> bool:
     if count >= _MANY:
         return True
     if asked is None:
-        return sum(len(topic.states) for topic in services.topics) >= _MANY
+        return sum(len(topic.states) for topic in services.topics.all()) >= _MANY
     for topic_id, name in asked:
         found = services.topics.get(name) if name is not None else services.topics.by_id(topic_id)
         if found is not None:

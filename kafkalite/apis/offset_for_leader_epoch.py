@@ -43,10 +43,7 @@ def _end_offset(
     services: Services, context: RequestContext, topic_name: str, asked: OffsetForLeaderPartition
 ) -> EpochEndOffset:
     try:
-        topic = services.topics.get(topic_name)
-        if topic is None or not 0 <= asked.partition < len(topic.partitions):
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        partition = topic.partitions[asked.partition]
+        partition = services.topics.partition(topic_name, asked.partition)
         partition.check_leader(context.node_id, asked.current_leader_epoch, leader_only=True)
     except KafkaError as error:
         return EpochEndOffset(error_code=error.code, partition=asked.partition)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.coordinators.produce_transactions import (
     NotInTransaction,
@@ -114,7 +114,7 @@ def _append(
     batches = look_at(topics, context.api_version)
     if batches is not WHOLE:
         return at_once(_append_slowly(services, context, request))
-    made = _Made([], [], set())
+    made = _Made()
     for topic in topics:
         if topic[2]:  # as Kafka: the response names no other topic
             rows: list[PartitionProduceResponseRow] = []
@@ -140,7 +140,7 @@ def _append_slowly(
     if refusal is not None:
         responses = yield from _refused(topics, refusal)
         return _respond(services, context, request[1], responses, set())
-    made = _Made([], [], set())
+    made = _Made()
     for name, topic_id, partitions in topics:
         rows: list[PartitionProduceResponseRow] = []
         if partitions:
@@ -151,12 +151,15 @@ def _append_slowly(
     return _respond_to(services, context, request, made)
 
 
-class _Made(NamedTuple):
+class _Made:
     """Rows of the response, appends that are not visible yet, and who leads instead of us."""
 
-    responses: list[TopicProduceResponseRow]
-    pending: list[PendingAppend]
-    leaders: set[int]
+    __slots__ = ("leaders", "pending", "responses")
+
+    def __init__(self) -> None:
+        self.responses: list[TopicProduceResponseRow] = []
+        self.pending: list[PendingAppend] = []
+        self.leaders: set[int] = set()
 
 
 def _append_to(
@@ -173,18 +176,20 @@ def _append_to(
     name, topic_id, partitions = topic
     uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
     found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
+    of_topic: list[Partition] = [] if found is None else found.partitions
+    count, node_id, are_valid_acks = len(of_topic), context.node_id, acks in _VALID_ACKS
     for index, records in partitions:
         partition: Partition | None = None
         try:
-            if found is None or not 0 <= index < len(found.partitions):
+            if found is None or not 0 <= index < count:
                 is_unknown_id = uses_topic_ids and found is None
                 raise KafkaError(_UNKNOWN_ID if is_unknown_id else _UNKNOWN)
             if records is None or not batches.are_whole:
                 records = check_shape(records, context.api_version)
-            partition = found.partitions[index]
-            partition.check_leader(context.node_id, -1, leader_only=True)
+            partition = of_topic[index]
+            partition.check_leader(node_id, -1, leader_only=True)
             guard = None
-            if batches.producers and is_transactional(records):
+            if batches.has_transactional and is_transactional(records):
                 guard = begin_transaction(
                     services.transaction_coordinator,
                     services.config,
@@ -193,7 +198,7 @@ def _append_to(
                     partition,
                     records,
                 )
-            if acks not in _VALID_ACKS:
+            if not are_valid_acks:
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
             if found.is_internal and context.client_id != _ADMIN_CLIENT_ID:
                 raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
@@ -223,7 +228,7 @@ def _respond_to(
 ) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
     """The response; a coroutine of it where what was appended is to be waited for."""
     _, acks, timeout_ms, _ = request
-    responses, pending, leaders = made
+    responses, pending, leaders = made.responses, made.pending, made.leaders
     if pending and any(each.log.awaits_flush for each in pending):
         return _await_flushes(services, context, request, pending, responses, leaders)
     if pending and acks == ALL_IN_SYNC:
@@ -238,7 +243,7 @@ def _refusal(
     transactional_id, _, _, topics = request
     if batches.unreadable is not None:
         return KafkaError(ErrorCode.CORRUPT_MESSAGE, batches.unreadable)
-    if not batches.producers:
+    if not batches.has_transactional:
         return None
     if transactional_id is None:
         return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -289,7 +294,9 @@ def _respond(
     if acks == 0:
         _hang_up_on_error(responses)
         return None
-    endpoints = _endpoints(services, context, leaders) if leaders else ()
+    endpoints: Sequence[NodeEndpointRow] = ()
+    if leaders:
+        endpoints = services.cluster.endpoints(leaders, context.listener_name)
     return responses, 0, endpoints
 
 
@@ -358,8 +365,7 @@ def _failed(
         error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
         and context.api_version >= _FIRST_LEADER_HINT_VERSION
     ):
-        leader = (partition.leader_id, partition.leader_epoch)
-        leaders.add(partition.leader_id)
+        leader = partition.current_leader(leaders)
     # A refusal by the log has words only when single records are at fault (KIP-467).
     message = None
     if isinstance(error, (InvalidRecordsError, NotInTransaction)):
@@ -389,12 +395,3 @@ def _hang_up_on_error(responses: list[TopicProduceResponseRow]) -> None:
                     f"a Produce with acks=0 to {name or topic_id}-{index} failed with "
                     f"{ErrorCode(code).name}"
                 )
-
-
-def _endpoints(
-    services: Services, context: RequestContext, leaders: set[int]
-) -> Sequence[NodeEndpointRow]:
-    return [
-        (node.id, node.host, node.port, node.rack)
-        for node in services.cluster.endpoints(leaders, context.listener_name)
-    ]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.coordinators.share_coordinator.asking import Answer, ask_each
+from kafkalite.coordinators.share_coordinator.asking import ask_each
 from kafkalite.coordinators.share_coordinator.share_state import ShareState
-from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
+from kafkalite.requests.slices import in_slices
 from kafkalite.wire.messages.read_share_group_state_summary import (
     PartitionResult,
     ReadShareGroupStateSummaryRequest,
@@ -19,8 +19,6 @@ from kafkalite.wire.messages.read_share_group_state_summary import (
 )
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
@@ -35,33 +33,17 @@ async def handle(
         request.group_id,
         request.topics,
         "read share group state summary",
-        lambda key, asked: coordinator.summary(key) or ShareState(),
+        lambda key, asked: _fields(coordinator.summary(key) or ShareState()),
+        ReadStateSummaryResult,
+        PartitionResult,
     )
-    answered = await in_slices(asking, context)
-    return ReadShareGroupStateSummaryResponse(
-        results=await in_slices(mapped_in_steps(_told, answered), context)
-    )
+    return ReadShareGroupStateSummaryResponse(results=await in_slices(asking, context))
 
 
-def _told(answered: tuple[UUID, list[Answer[ShareState]]]) -> Steps[ReadStateSummaryResult]:
-    topic_id, answers = answered
-    return ReadStateSummaryResult(
-        topic_id=topic_id, partitions=(yield from mapped(_result, answers))
-    )
-
-
-def _result(answer: Answer[ShareState]) -> PartitionResult:
-    state = answer.result
-    if state is None:
-        return PartitionResult(
-            partition=answer.partition,
-            error_code=answer.error_code,
-            error_message=answer.error_message,
-        )
-    return PartitionResult(
-        partition=answer.partition,
-        state_epoch=state.state_epoch,
-        leader_epoch=state.leader_epoch,
-        start_offset=state.start_offset,
-        delivery_complete_count=state.delivery_complete_count,
-    )
+def _fields(state: ShareState) -> dict[str, object]:
+    return {
+        "state_epoch": state.state_epoch,
+        "leader_epoch": state.leader_epoch,
+        "start_offset": state.start_offset,
+        "delivery_complete_count": state.delivery_complete_count,
+    }

@@ -1,7 +1,7 @@
 """SaslHandshake (key 17), versions 0-1: after authentication, or on a listener without SASL.
 
 On a listener with SASL the handshake is answered before requests are (security/authentication.py).
-Here it is one too many, and refused with ILLEGAL_SASL_STATE, as in Kafka.
+One that comes here is too late, and is refused with ILLEGAL_SASL_STATE, as in Kafka.
 """
 
 from __future__ import annotations

@@ -59,6 +59,8 @@ async def handle(
         return ShareAcknowledgeResponse(error_code=error.code)
     if epoch == FINAL_EPOCH:
         partitions.release_session(context.node_id, member)
+    pending = services.share.pending(member.group_id, outcomes)
+    outcomes = await services.share.stored(context, outcomes, pending)
     return _response(services, context, member.group_id, outcomes)
 
 
@@ -84,12 +86,9 @@ def _response(
         if error is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
             topic = services.topics.by_id(where.topic_id)
             if topic is not None:
-                partition = topic.partitions[where.partition]
                 answer.error_message = message_of(error)
-                answer.current_leader = LeaderIdAndEpoch(
-                    leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
-                )
-                leaders.add(partition.leader_id)
+                leader = topic.partitions[where.partition].current_leader(leaders)
+                answer.current_leader = LeaderIdAndEpoch(*leader)
         answers = topics.setdefault(
             where.topic_id, ShareAcknowledgeTopicResponse(topic_id=where.topic_id)
         )
@@ -98,7 +97,7 @@ def _response(
         acquisition_lock_timeout_ms=services.share.settings.record_lock_duration_ms(group_id),
         responses=list(topics.values()),
         node_endpoints=[
-            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            NodeEndpoint(*node)
             for node in services.cluster.endpoints(leaders, context.listener_name)
         ],
     )

@@ -16,6 +16,8 @@ import trio
 
 from kafkalite.apis.share_acknowledge import member_of
 from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
+from kafkalite.replica.fetch_reader import most_bytes
+from kafkalite.replica.partition import LEADER_CHANGED
 from kafkalite.replica.share.acknowledgement import RequestFailed
 from kafkalite.replica.share.acknowledging import RENEWALS_SINCE, Outcomes, acknowledge_all
 from kafkalite.replica.share.acquisition import Wanted
@@ -77,6 +79,7 @@ async def handle(
             )
         except RequestFailed as error:
             return ShareFetchResponse(error_code=error.code)
+    pending = services.share.pending(member.group_id, outcomes)
     answers: _Answers = {}
     if session is not None and not is_renewal:
         answers = await _fetch(services, context, session, request)
@@ -84,6 +87,7 @@ async def handle(
             if session.epoch != _next(request.share_session_epoch):
                 return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
             answers = _told(session, answers)
+    outcomes = await services.share.stored(context, outcomes, pending)
     response = _response(services, context, member.group_id, answers, outcomes)
     if request.share_session_epoch == FINAL_EPOCH:
         services.share.partitions.release_session(context.node_id, member)
@@ -161,7 +165,7 @@ async def _fetch(
             answers[where] = Fetched(error=KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         else:
             wanted.append(where)
-    max_bytes = min(request.max_bytes, services.config.integer("fetch.max.bytes"))
+    max_bytes = most_bytes(services.config, request.max_bytes)
     if not wanted or request.max_records == 0 or max_bytes == 0:
         return answers
     epoch = request.share_session_epoch
@@ -169,6 +173,7 @@ async def _fetch(
         turn = epoch % len(wanted)
         wanted = wanted[turn:] + wanted[:turn]
     await services.topics.ready_internal(SHARE_STATE_TOPIC, context)
+    await services.share.fetch_states(context, session.key.group_id, wanted)
     reader = ShareReader(
         partitions,
         context.node_id,
@@ -223,7 +228,10 @@ def _response(
             ]
             if fetched.error is not None:
                 answer.error_code = fetched.error.code
-                leaders |= _add_leader(services, where, answer)
+                topic = services.topics.by_id(where.topic_id)
+                if answer.error_code in LEADER_CHANGED and topic is not None:
+                    leader = topic.partitions[where.partition].current_leader(leaders)
+                    answer.current_leader = LeaderIdAndEpoch(*leader)
         error = outcomes.get(where)
         if error is not None:
             answer.acknowledge_error_code = error.code
@@ -236,20 +244,7 @@ def _response(
         acquisition_lock_timeout_ms=services.share.settings.record_lock_duration_ms(group_id),
         responses=list(topics.values()),
         node_endpoints=[
-            NodeEndpoint(node_id=node.id, host=node.host, port=node.port, rack=node.rack)
+            NodeEndpoint(*node)
             for node in services.cluster.endpoints(leaders, context.listener_name)
         ],
     )
-
-
-def _add_leader(services: Services, where: TopicPartitionId, answer: PartitionData) -> set[int]:
-    """Tell who leads the partition instead; the node."""
-    topic = services.topics.by_id(where.topic_id)
-    moved = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-    if answer.error_code not in moved or topic is None:
-        return set()
-    partition = topic.partitions[where.partition]
-    answer.current_leader = LeaderIdAndEpoch(
-        leader_id=partition.leader_id, leader_epoch=partition.leader_epoch
-    )
-    return {partition.leader_id}

@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.features import SHARE_VERSION
-from kafkalite.requests.slices import in_slices, mapped
-from kafkalite.security.authorized_operations import GROUP_OPERATIONS
+from kafkalite.coordinators.describing import describe_each
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.share_group_describe import (
     DescribedGroup,
@@ -23,14 +22,16 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: ShareGroupDescribeRequest
 ) -> ShareGroupDescribeResponse:
-    def describe(group_id: str) -> DescribedGroup:
+    def describe(context: RequestContext, group_id: str) -> DescribedGroup:
         if not services.cluster.features.get(SHARE_VERSION, 0):
             code = ErrorCode.UNSUPPORTED_VERSION
             return DescribedGroup(group_id=group_id, error_code=code)
-        (group,) = services.group_coordinator.share.describe(context, [group_id])
-        if request.include_authorized_operations and not group.error_code:
-            group.authorized_operations = GROUP_OPERATIONS
-        return group
+        return services.group_coordinator.share.describe(context, group_id)
 
-    groups = await in_slices(mapped(describe, request.group_ids), context)
+    groups = await describe_each(
+        context,
+        request.group_ids,
+        describe,
+        include_authorized_operations=request.include_authorized_operations,
+    )
     return ShareGroupDescribeResponse(groups=groups)

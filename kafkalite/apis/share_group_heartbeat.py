@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkalite.cluster.features import SHARE_VERSION
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.share_group_heartbeat import (
-    ShareGroupHeartbeatRequest,
+    ShareGroupHeartbeatRequestRow,
     ShareGroupHeartbeatResponse,
+    ShareGroupHeartbeatResponseRow,
 )
+from kafkalite.wire.rows import SharedResponse, rows_of
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
+Answer: TypeAlias = "ShareGroupHeartbeatResponseRow | SharedResponse"
+
 
 def handle(
-    services: Services, context: RequestContext, request: ShareGroupHeartbeatRequest
-) -> ShareGroupHeartbeatResponse | Coroutine[Any, Any, ShareGroupHeartbeatResponse]:
+    services: Services, context: RequestContext, request: ShareGroupHeartbeatRequestRow
+) -> Answer | Coroutine[Any, Any, Answer]:
     if not services.cluster.features.get(SHARE_VERSION, 0):
-        return ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+        refused: ShareGroupHeartbeatResponseRow
+        refused = rows_of(ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
+        return refused
     return services.share.when_ready(
         context,
-        request.subscribed_topic_names or (),
+        request[4] or (),
         lambda: services.group_coordinator.share.heartbeat(context, request),
     )

@@ -1,26 +1,30 @@
 """StreamsGroupHeartbeat (key 88), version 0: the request of a streams group's members (KIP-1071).
 
 The internal topics that the topology needs are created here, after the answer is made: the next
-heartbeat finds them.
+heartbeat finds them, or is told why there are none. Where controllers create them, that is said
+for two intervals of heartbeats; then they are asked again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafkalite.cluster.features import STREAMS_VERSION
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.cluster.topic_creation import NewTopic, validate_topic_name
-from kafkalite.requests.slices import in_slices
+from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices
 from kafkalite.security.authorization.streams import topic_names
 from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
+    StreamsGroupHeartbeatRequestRow,
     StreamsGroupHeartbeatResponse,
+    StreamsGroupHeartbeatResponseRow,
     Topology,
 )
+from kafkalite.wire.rows import SharedResponse, message_in_steps, message_of_row, rows_of
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.streams_topology import InternalTopic
@@ -29,34 +33,63 @@ if TYPE_CHECKING:
 
 _MISSING_INTERNAL_TOPICS: Final = 3  # status code
 _MOST_ERRORS: Final = 3
+_RETRY_INTERVALS: Final = 2
+
+Answer: TypeAlias = "StreamsGroupHeartbeatResponseRow | SharedResponse"
 
 
-async def handle(
-    services: Services, context: RequestContext, request: StreamsGroupHeartbeatRequest
-) -> StreamsGroupHeartbeatResponse:
+def handle(
+    services: Services, context: RequestContext, request: StreamsGroupHeartbeatRequestRow
+) -> Answer | Coroutine[Any, Any, Answer]:
+    """Answer at once, unless there are topics to create, or the request is large."""
+    if context.request_bytes >= COUNTED_FROM_BYTES and (has_many(request) or has_many(request[7])):
+        return _answer_in_slices(services, context, request)
+    topology = None if request[7] is None else message_of_row(Topology, request[7])
+    return _answer(services, context, request, None, topology)
+
+
+async def _answer_in_slices(
+    services: Services, context: RequestContext, request: StreamsGroupHeartbeatRequestRow
+) -> Answer:
+    message = await in_slices(message_in_steps(StreamsGroupHeartbeatRequest, request), context)
+    answer = _answer(services, context, request, message, message.topology)
+    return await answer if isinstance(answer, Coroutine) else answer
+
+
+def _answer(
+    services: Services,
+    context: RequestContext,
+    request: StreamsGroupHeartbeatRequestRow,
+    message: StreamsGroupHeartbeatRequest | None,
+    topology: Topology | None,
+) -> Answer | Coroutine[Any, Any, Answer]:
     try:
         if not are_streams_groups_served(services):
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-        if request.topology is not None:
-            _check_names(request.topology)
+        if topology is not None:
+            _check_names(topology)
     except KafkaError as refused:
-        return StreamsGroupHeartbeatResponse(
-            error_code=refused.code,
-            error_message=refused.message,
-            active_tasks=None,
-            standby_tasks=None,
-            warmup_tasks=None,
-            partitions_by_user_endpoint=None,
+        return _row(
+            StreamsGroupHeartbeatResponse(
+                error_code=refused.code,
+                error_message=refused.message,
+                active_tasks=None,
+                standby_tasks=None,
+                warmup_tasks=None,
+                partitions_by_user_endpoint=None,
+            )
         )
-    answered = services.group_coordinator.streams.heartbeat(context, request)
+    answered = services.group_coordinator.streams.heartbeat(context, request, message)
+    if isinstance(answered, SharedResponse):
+        return answered
     topics, may_create = answered.to_create, context.may_create
-    if topics:
-        denied = [] if may_create is None else [name for name in topics if not may_create(name)]
-        if denied:
-            _say(answered.response, f"Unauthorized to CREATE on topics {', '.join(denied)}.")
-        else:
-            await _create(services, context, topics, answered.response)
-    return answered.response
+    if not topics:
+        return _row(answered.response)
+    denied = [] if may_create is None else [name for name in topics if not may_create(name)]
+    if denied:
+        _say(answered.response, f"Unauthorized to CREATE on topics {', '.join(denied)}.")
+        return _row(answered.response)
+    return _create(services, context, topics, answered.response)
 
 
 def are_streams_groups_served(services: Services) -> bool:
@@ -94,7 +127,7 @@ async def _create(
     context: RequestContext,
     topics: Mapping[str, InternalTopic],
     response: StreamsGroupHeartbeatResponse,
-) -> None:
+) -> StreamsGroupHeartbeatResponseRow:
     """Create the topics; the answer's status says what could not be.
 
     One that another decides on, or another request creates, is not there yet, and may come.
@@ -105,6 +138,7 @@ async def _create(
             partition_count=topic.partition_count,
             replication_factor=topic.replication_factor or -1,
             configs=dict(topic.configs),
+            retry_seconds=_RETRY_INTERVALS * response.heartbeat_interval_ms / 1000,
         )
         for topic in topics.values()
     ]
@@ -116,11 +150,17 @@ async def _create(
         and result.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     ]
     if not failed:
-        return
+        return _row(response)
     said = ", ".join(failed[:_MOST_ERRORS])
     if len(failed) > _MOST_ERRORS:
         said += f" and {len(failed) - _MOST_ERRORS} more"
     _say(response, f"Creation failed: {said}.")
+    return _row(response)
+
+
+def _row(response: StreamsGroupHeartbeatResponse) -> StreamsGroupHeartbeatResponseRow:
+    row: StreamsGroupHeartbeatResponseRow = rows_of(response)
+    return row
 
 
 def _say(response: StreamsGroupHeartbeatResponse, more: str) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.coordinators.share_coordinator.asking import Answer, ask_each
+from kafkalite.coordinators.share_coordinator.asking import ask_each
 from kafkalite.coordinators.share_coordinator.coordinator import Write
 from kafkalite.replica.share.state_batch import StateBatch
-from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
+from kafkalite.requests.slices import in_slices
 from kafkalite.wire.messages.write_share_group_state import (
     PartitionData,
     PartitionResult,
@@ -21,8 +21,6 @@ from kafkalite.wire.messages.write_share_group_state import (
 )
 
 if TYPE_CHECKING:
-    from uuid import UUID
-
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
@@ -38,24 +36,10 @@ async def handle(
         request.topics,
         "write share group state",
         lambda key, asked: coordinator.write(key, _write(asked)),
+        WriteStateResult,
+        PartitionResult,
     )
-    answered = await in_slices(asking, context)
-    return WriteShareGroupStateResponse(
-        results=await in_slices(mapped_in_steps(_told, answered), context)
-    )
-
-
-def _told(answered: tuple[UUID, list[Answer[None]]]) -> Steps[WriteStateResult]:
-    topic_id, answers = answered
-    return WriteStateResult(topic_id=topic_id, partitions=(yield from mapped(_result, answers)))
-
-
-def _result(answer: Answer[None]) -> PartitionResult:
-    return PartitionResult(
-        partition=answer.partition,
-        error_code=answer.error_code,
-        error_message=answer.error_message,
-    )
+    return WriteShareGroupStateResponse(results=await in_slices(asking, context))
 
 
 def _write(asked: PartitionData) -> Write:

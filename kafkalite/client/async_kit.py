@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from kafkalite.client.async_looking import AsyncLooking
 from kafkalite.client.async_parts import (
     AsyncClock,
     AsyncFault,
@@ -36,9 +37,7 @@ from kafkalite.control.conversion import converted
 from kafkalite.control.coordination import CoordinatorView
 from kafkalite.control.faults.presets import preset
 from kafkalite.control.faults.rule import Action, Rule, When
-from kafkalite.control.problems import Problem
 from kafkalite.control.questions import Seed
-from kafkalite.control.sightings import EventView, Mode, RequestView, SpyView
 
 
 class AsyncCall(Protocol):
@@ -49,7 +48,7 @@ class AsyncCall(Protocol):
         ...
 
 
-class AsyncKit:
+class AsyncKit(AsyncLooking):
     """The verbs of one cluster."""
 
     def __init__(self, call: AsyncCall, cluster: str = "default") -> None:
@@ -82,9 +81,18 @@ class AsyncKit:
 
     # State
 
-    async def reset(self, keep: Sequence[Literal["faults", "clock"]] = ()) -> WasReset:
-        """Begin again with nothing, at the same addresses."""
-        was: WasReset = await self.ask("reset", keep=list(keep))
+    async def reset(
+        self,
+        to: str | None = None,
+        *,
+        keep: Sequence[Literal["faults", "clock"]] = (),
+        connections: Literal["cut", "keep"] = "cut",
+    ) -> WasReset:
+        """Begin again at the same addresses, with nothing or with a snapshot (`to`).
+
+        Connections are cut, or kept where no request is under way on them.
+        """
+        was: WasReset = await self.ask("reset", to=to, keep=list(keep), connections=connections)
         return was
 
     async def restart(self, *, unclean: bool = False) -> ClusterView:
@@ -106,6 +114,16 @@ class AsyncKit:
         """All snapshots."""
         found: list[SnapshotView] = await self.ask("snapshots.list")
         return found
+
+    async def export_snapshot(self, name: str, path: str | Path) -> Path:
+        """Write a snapshot to a tar file."""
+        saved = await self.ask("snapshots.export", snapshot=name)
+        return written(Path(path), saved.data)
+
+    async def import_snapshot(self, name: str, path: str | Path) -> SnapshotView:
+        """Make a snapshot of a tar file, as `export` writes it. Raises Problem and OSError."""
+        made: SnapshotView = await self.ask("snapshots.import", snapshot=name, file=str(path))
+        return made
 
     async def export(self, path: str | Path) -> Path:
         """Write all data to a tar file: a data directory that Apache Kafka opens, too."""
@@ -259,6 +277,10 @@ class AsyncKit:
         """Let a stopped node come back at its address."""
         await self.ask("nodes.start", node=node_id)
 
+    async def restart_node(self, node_id: int, pause: str = "200ms") -> None:
+        """Let a node go, as if its process had died, and come back after a while."""
+        await self.ask("nodes.restart", node=node_id, pause=pause)
+
     async def add_node(self) -> int:
         """Let a new node join; its id."""
         added = await self.ask("nodes.add")
@@ -302,49 +324,6 @@ class AsyncKit:
         """Cut a connection."""
         await self.ask("connections.close", connection=connection)
 
-    # Looking
-
-    async def spy(self, mode: Mode = "on", *, bytes: int | None = None) -> SpyView:
-        """Keep requests and answers from now on, in so many bytes; "full": with all of them."""
-        found: SpyView = await self.ask("spy.set", mode=mode, bytes=bytes)
-        return found
-
-    async def requests(
-        self,
-        api: str | None = None,
-        *,
-        client_id: str | None = None,
-        topic: str | None = None,
-        error: str | None = None,
-        after: int | None = None,
-        limit: int = 1000,
-    ) -> list[RequestView]:
-        """The requests that the spy has kept, decoded: the last ones, or those after one.
-
-        Raises Problem if there are none, and the spy is off.
-        """
-        wanted = {"api": api, "client_id": client_id, "topic": topic, "error": error}
-        found: list[RequestView] = await self.ask(
-            "requests.list", **wanted, after=after, limit=limit, bodies=True
-        )
-        if not found:
-            shown = await self.ask("spy.show")
-            if shown.mode == "off":
-                raise Problem("conflict", "the spy is off", hint='spy("on") puts it on')
-        return found
-
-    async def events(
-        self, kind: str | None = None, *, after: int | None = None, limit: int = 1000
-    ) -> list[EventView]:
-        """Changes of state, each with its reason: the last ones, or those after one."""
-        found: list[EventView] = await self.ask("events", kind=kind, after=after, limit=limit)
-        return found
-
-    async def trace(self, path: str | Path, *, frames: bool = False) -> Path:
-        """Write events and requests to a ZIP file. Raises OSError."""
-        saved = await self.ask("trace", frames=frames)
-        return written(Path(path), saved.data)
-
     # AsyncFaults
 
     def recording(self, path: str | Path) -> AsyncRecording:
@@ -364,6 +343,7 @@ class AsyncKit:
         seed: int | None = None,
         lasting: str | None = None,
         optional: bool = False,
+        wake: bool = False,
         id: str = "",
         **when: Any,
     ) -> AsyncFault:
@@ -384,6 +364,7 @@ class AsyncKit:
             do=(do,) if isinstance(do, Action) else tuple(do),
             sequence=tuple(tuple(turn) for turn in sequence),
             optional=optional,
+            wake=wake,
         )
         return await self._add(rule)
 

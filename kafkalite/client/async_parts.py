@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -132,6 +132,18 @@ class AsyncGroup:
         found: GroupView = await self._kit.ask(
             "groups.rebalance", group=self.id, times=times, every=every
         )
+        return found
+
+    async def assign(self, assignment: Mapping[str, Mapping[str, Sequence[int]]]) -> GroupView:
+        """Have members take these partitions: `{"app-1": {"orders": [0, 1]}}`.
+
+        Members are named by member, instance or client id. One that is not named has none then.
+        """
+        chosen = {
+            member: {topic: list(each) for topic, each in topics.items()}
+            for member, topics in assignment.items()
+        }
+        found: GroupView = await self._kit.ask("groups.assign", group=self.id, assignment=chosen)
         return found
 
     async def seek(self, topic: str, to: int | str, partition: int | None = None) -> GroupView:

@@ -3,8 +3,8 @@
 
 The commands are made of the table of verbs. The broker is found by --url and --token, by
 KAFKALITE_URL and KAFKALITE_TOKEN, or by the ready file that --ready-file or
-KAFKALITE_READY_FILE names. Exit codes: 0 it is done, 1 it was refused or did not come true, 2
-a mistake in what was asked.
+KAFKALITE_READY_FILE names; else it is the last that the user has started. Exit codes: 0 it is done,
+1 it was refused or did not come true, 2 a mistake in what was asked.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, cast, get_args, get_origin
 
@@ -21,6 +22,7 @@ import msgspec
 from kafkalite.client.connecting import Client, from_environment, read_ready_file
 from kafkalite.client.table import ROWS, Row
 from kafkalite.client.values import read_seed
+from kafkalite.config.flags import Parser
 from kafkalite.control.conversion import converted
 from kafkalite.control.faults.rule import KINDS, When
 from kafkalite.control.problems import Problem
@@ -31,17 +33,17 @@ _DONE: Final = 0
 _REFUSED: Final = 1
 _MISTAKE: Final = 2
 # Verbs that answer with a file.
-_FILES: Final = {"trace": "ZIP", "export": "tar", "recording.save": "ZIP"}
+_FILES: Final = {
+    "trace.save": "ZIP",
+    "export": "tar",
+    "snapshots.export": "tar",
+    "recording.save": "ZIP",
+}
 # Actions of faults that one flag can say.
 _SIMPLE_ACTIONS: Final = (
     *("delay", "hold", "error", "drop", "silence", "cut", "throttle", "corrupt", "repeat"),
     "count",
 )
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> Any:
-        self.exit(_MISTAKE, f"kafkalite: {message} (--help shows what there is)\n")
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -56,15 +58,20 @@ def main(arguments: Sequence[str]) -> int:
     try:
         client = client_of(where)
         fields = _fields(verb, kind, {name: v for name, v in given.items() if v is not None})
-    except (OSError, ValueError, KeyError, msgspec.ValidationError, Problem) as error:
+    except OSError as error:
+        print(f"kafkalite: {error.filename} cannot be read: {error.strerror}", file=sys.stderr)
+        return _MISTAKE
+    except (ValueError, KeyError, msgspec.ValidationError, Problem) as error:
         print(f"kafkalite: {error}", file=sys.stderr)
         return _MISTAKE
     try:
+        if ROWS[verb].is_stream:
+            return _follow(client, fields)
         answer = client.ask(verb, **fields)
     except Problem as problem:
         hint = f" ({problem.hint})" if problem.hint else ""
         print(f"kafkalite: {problem.detail}{hint}", file=sys.stderr)
-        return _REFUSED
+        return _MISTAKE if problem.is_mistake else _REFUSED
     except OSError as error:
         print(f"kafkalite: no broker answers: {error}", file=sys.stderr)
         return _REFUSED
@@ -74,6 +81,14 @@ def main(arguments: Sequence[str]) -> int:
         return _DONE
     _print(answer, as_json=where["json"])
     return _REFUSED if getattr(answer, "met", True) is False else _DONE
+
+
+def _follow(client: Client, fields: Mapping[str, Any]) -> int:
+    """Print what comes, a JSON value a line, until it ends or Ctrl-C."""
+    with suppress(KeyboardInterrupt):
+        for seen in client.stream(**fields):
+            print(json.dumps(msgspec.to_builtins(seen)), flush=True)
+    return _DONE
 
 
 def client_of(where: Mapping[str, Any]) -> Client:
@@ -91,14 +106,14 @@ def client_of(where: Mapping[str, Any]) -> Client:
         raise ValueError("where is the broker? give --url and --token, or --ready-file") from None
 
 
-def _parser() -> _Parser:
-    common = _Parser(add_help=False)
+def _parser() -> Parser:
+    common = Parser(add_help=False)
     common.add_argument("--url", help="http://HOST:PORT of the control port")
     common.add_argument("--token", help="its token")
     common.add_argument("--ready-file", type=Path, help="of a broker with a control port")
     common.add_argument("-c", "--cluster", default="default", help="the cluster (default: default)")
     common.add_argument("--json", action="store_true", help="print JSON")
-    parser = _Parser(prog="kafkalite", description="Verbs for a broker with --control-port.")
+    parser = Parser(prog="kafkalite", description="Verbs for a broker with --control-port.")
     words = parser.add_subparsers(required=True, metavar="VERB")
     groups: dict[str, Any] = {}
     for name, row in ROWS.items():
@@ -124,9 +139,9 @@ def _add_fields(command: argparse.ArgumentParser, verb: str, row: Row) -> None:
         if verb == "faults.add":
             _add_fault_flags(command)
         return
+    _add_struct(command, row.request, skip={"cluster"} if verb != "clusters.delete" else set())
     if verb in _FILES:
         command.add_argument("file", type=Path, help=f"the {_FILES[verb]} file to write")
-    _add_struct(command, row.request, skip={"cluster"} if verb != "clusters.delete" else set())
 
 
 def _add_fault_flags(command: argparse.ArgumentParser) -> None:
@@ -141,7 +156,7 @@ def _add_fault_flags(command: argparse.ArgumentParser) -> None:
         command.add_argument(f"--{kind}", dest=f"do_{kind}", **options)
 
 
-def _add_wait(words: Any, common: _Parser) -> None:
+def _add_wait(words: Any, common: Parser) -> None:
     kinds = words.add_parser("wait").add_subparsers(required=True, metavar="CONDITION")
     for each in msgspec.structs.fields(Until):
         struct = _struct_in(each.type)
@@ -188,13 +203,15 @@ def _is(type_: Any, wanted: type) -> bool:
 def _fields(verb: str, kind: str | None, given: dict[str, Any]) -> dict[str, Any]:
     """The fields of the verb's request. Raises ValidationError, ValueError and OSError."""
     row = ROWS[verb]
+    if hasattr(row.request, "upload"):
+        Path(given["file"]).open("rb").close()
     if kind is not None:
         timeout = given.pop("timeout")
         until = {kind: _loaded(given, _struct_of_kind(kind))}
         checked = converted({"until": until, "timeout": timeout}, row.request, strict=False)
     elif verb == "faults.add" and "file" not in given:
         checked = converted(_rule(given), row.request, strict=False)
-    elif "file" in given:
+    elif "file" in given and not hasattr(row.request, "upload"):
         loaded = read_seed(given["file"])
         if verb == "faults.replace_all" and isinstance(loaded, list):
             loaded = {"faults": loaded}
@@ -220,11 +237,16 @@ def _loaded(given: Mapping[str, Any], struct: type[msgspec.Struct]) -> dict[str,
         value = given[each.name]
         if _is(each.type, dict):
             pairs = [pair.partition("=") for pair in value]
-            value = {name: text for name, _, text in pairs}
+            value = {name: _nested(text) for name, _, text in pairs}
         elif _is(each.type, list):
-            value = [json.loads(text) if text[:1] in "{[" else text for text in value]
+            value = [_nested(text) for text in value]
         loaded[each.encode_name] = value
     return loaded
+
+
+def _nested(text: str) -> Any:
+    """A value of a map or a list: JSON where it looks like it."""
+    return json.loads(text) if text[:1] in ("{", "[") else text
 
 
 def _rule(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,19 +11,26 @@ import asyncio
 import json
 import os
 import socket
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import h11
 import trio
 
 from kafkalite.client.async_kit import AsyncKit
 from kafkalite.client.kit import Kit
 from kafkalite.client.local import in_trio
 from kafkalite.client.wire import Address, Exchange
+from kafkalite.config.ready_file import newest
+from kafkalite.control.sightings import Sighting
 
 _RECEIVE_BYTES = 65536
 # Longer than any verb takes, but for a wait, which brings its own limit.
 _PATIENCE_SECONDS = 3700.0
+# A stream that has nothing new says so every 15 s.
+_SILENCE_SECONDS = 60.0
 
 
 class Client(Kit):
@@ -48,10 +55,35 @@ class Client(Kit):
         exchange = Exchange(self._address, self._token, verb, cluster, fields)
         address = (self._address.host, self._address.port)
         with socket.create_connection(address, timeout=_PATIENCE_SECONDS) as connection:
-            connection.sendall(exchange.request())
+            # A server that refuses need not have read all of it.
+            with suppress(ConnectionError):
+                for data in exchange.sending():
+                    connection.sendall(data)
             while not exchange.is_done:
                 exchange.receive(connection.recv(_RECEIVE_BYTES))
         return exchange.answer()
+
+    def stream(self, **wanted: Any) -> Iterator[Sighting]:
+        """Requests and events as they come: `for seen in client.stream(api="Produce"): ...`.
+
+        `wanted` has the fields of sightings.Follow. Raises Problem, and OSError when it breaks off.
+        """
+        exchange = Exchange(self._address, self._token, "stream", self.cluster, wanted)
+        address = (self._address.host, self._address.port)
+        with socket.create_connection(address, timeout=_SILENCE_SECONDS) as connection:
+            connection.sendall(b"".join(exchange.sending()))
+            while not exchange.is_done:
+                _receive(exchange, connection.recv(_RECEIVE_BYTES))
+                yield from exchange.messages()
+        exchange.check()
+
+
+def _receive(exchange: Exchange, data: bytes) -> None:
+    """Take in a part of a stream. Raises ConnectionError if it ends before its end."""
+    try:
+        exchange.receive(data)
+    except h11.RemoteProtocolError:
+        raise ConnectionError("the control port has gone") from None
 
 
 class AsyncClient(AsyncKit):
@@ -64,28 +96,78 @@ class AsyncClient(AsyncKit):
 
     async def _exchange(self, verb: str, cluster: str, /, **fields: Any) -> Any:
         exchange = Exchange(self._address, self._token, verb, cluster, fields)
-        if in_trio():
-            await self._in_trio(exchange)
-        else:
-            await self._in_asyncio(exchange)
+        connection = await (_TrioBytes if in_trio() else _AsyncioBytes).to(self._address)
+        try:
+            with suppress(ConnectionError):
+                for data in exchange.sending():
+                    await connection.send(data)
+            while not exchange.is_done:
+                exchange.receive(await connection.receive())
+        finally:
+            connection.close()
         return exchange.answer()
 
-    async def _in_trio(self, exchange: Exchange) -> None:
-        stream = await trio.open_tcp_stream(self._address.host, self._address.port)
-        async with stream:
-            await stream.send_all(exchange.request())
-            while not exchange.is_done:
-                exchange.receive(await stream.receive_some(_RECEIVE_BYTES))
+    async def stream(self, **wanted: Any) -> AsyncGenerator[Sighting]:
+        """Requests and events as they come: `async for seen in client.stream(): ...`.
 
-    async def _in_asyncio(self, exchange: Exchange) -> None:
-        reader, writer = await asyncio.open_connection(self._address.host, self._address.port)
+        `wanted` has the fields of sightings.Follow. Raises Problem, and OSError when it breaks off.
+        """
+        exchange = Exchange(self._address, self._token, "stream", self.cluster, wanted)
+        connection = await (_TrioBytes if in_trio() else _AsyncioBytes).to(self._address)
         try:
-            writer.write(exchange.request())
-            await writer.drain()
+            await connection.send(b"".join(exchange.sending()))
             while not exchange.is_done:
-                exchange.receive(await reader.read(_RECEIVE_BYTES))
+                _receive(exchange, await connection.receive())
+                for message in exchange.messages():
+                    yield message
         finally:
-            writer.close()
+            connection.close()
+        exchange.check()
+
+
+class _TrioBytes:
+    """A connection in trio."""
+
+    def __init__(self, socket: trio.socket.SocketType) -> None:
+        self._socket = socket
+
+    @classmethod
+    async def to(cls, address: Address) -> Self:
+        stream = await trio.open_tcp_stream(address.host, address.port)
+        return cls(stream.socket)
+
+    async def send(self, data: bytes) -> None:
+        while data:
+            data = data[await self._socket.send(data) :]
+
+    async def receive(self) -> bytes:
+        """The next bytes; none at the end."""
+        return await self._socket.recv(_RECEIVE_BYTES)
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+class _AsyncioBytes:
+    """A connection in asyncio."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    @classmethod
+    async def to(cls, address: Address) -> Self:
+        return cls(*await asyncio.open_connection(address.host, address.port))
+
+    async def send(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def receive(self) -> bytes:
+        """The next bytes; none at the end."""
+        return await self._reader.read(_RECEIVE_BYTES)
+
+    def close(self) -> None:
+        self._writer.close()
 
 
 def read_ready_file(path: Path) -> tuple[str, str]:
@@ -95,10 +177,15 @@ def read_ready_file(path: Path) -> tuple[str, str]:
 
 
 def from_environment() -> tuple[str, str]:
-    """URL and token by KAFKALITE_URL and KAFKALITE_TOKEN, or KAFKALITE_READY_FILE.
+    """URL and token by KAFKALITE_URL and KAFKALITE_TOKEN, or by KAFKALITE_READY_FILE; else those of
+    the user's broker that started last.
 
-    Raises KeyError if there is neither, and OSError.
+    Raises KeyError if there is none of these, and OSError.
     """
     if "KAFKALITE_URL" in os.environ:
         return os.environ["KAFKALITE_URL"], os.environ["KAFKALITE_TOKEN"]
+    if "KAFKALITE_READY_FILE" not in os.environ:
+        running = newest(os.environ, "control")
+        if running is not None:
+            return read_ready_file(running)
     return read_ready_file(Path(os.environ["KAFKALITE_READY_FILE"]))

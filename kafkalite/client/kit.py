@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from kafkalite.client.errors import WaitTimeout
+from kafkalite.client.looking import Looking
 from kafkalite.client.parts import Clock, Fault, Faults, Group, Recording, Transaction
 from kafkalite.client.values import fields_of, new_record, read_seed, text_of, written
 from kafkalite.client.waiting import Wait
@@ -32,9 +33,7 @@ from kafkalite.control.conversion import converted
 from kafkalite.control.coordination import CoordinatorView
 from kafkalite.control.faults.presets import preset
 from kafkalite.control.faults.rule import Action, Rule, When
-from kafkalite.control.problems import Problem
 from kafkalite.control.questions import Seed
-from kafkalite.control.sightings import EventView, Mode, RequestView, SpyView
 
 Do = Action | Sequence[Action]
 
@@ -47,7 +46,7 @@ class Call(Protocol):
         ...
 
 
-class Kit:
+class Kit(Looking):
     """The verbs of one cluster."""
 
     def __init__(self, call: Call, cluster: str = "default") -> None:
@@ -80,9 +79,18 @@ class Kit:
 
     # State
 
-    def reset(self, keep: Sequence[Literal["faults", "clock"]] = ()) -> WasReset:
-        """Begin again with nothing, at the same addresses."""
-        was: WasReset = self.ask("reset", keep=list(keep))
+    def reset(
+        self,
+        to: str | None = None,
+        *,
+        keep: Sequence[Literal["faults", "clock"]] = (),
+        connections: Literal["cut", "keep"] = "cut",
+    ) -> WasReset:
+        """Begin again at the same addresses, with nothing or with a snapshot (`to`).
+
+        Connections are cut, or kept where no request is under way on them.
+        """
+        was: WasReset = self.ask("reset", to=to, keep=list(keep), connections=connections)
         return was
 
     def restart(self, *, unclean: bool = False) -> ClusterView:
@@ -104,6 +112,16 @@ class Kit:
         """All snapshots."""
         found: list[SnapshotView] = self.ask("snapshots.list")
         return found
+
+    def export_snapshot(self, name: str, path: str | Path) -> Path:
+        """Write a snapshot to a tar file."""
+        saved = self.ask("snapshots.export", snapshot=name)
+        return written(Path(path), saved.data)
+
+    def import_snapshot(self, name: str, path: str | Path) -> SnapshotView:
+        """Make a snapshot of a tar file, as `export` writes it. Raises Problem and OSError."""
+        made: SnapshotView = self.ask("snapshots.import", snapshot=name, file=str(path))
+        return made
 
     def export(self, path: str | Path) -> Path:
         """Write all data to a tar file: a data directory that Apache Kafka opens, too."""
@@ -257,6 +275,10 @@ class Kit:
         """Let a stopped node come back at its address."""
         self.ask("nodes.start", node=node_id)
 
+    def restart_node(self, node_id: int, pause: str = "200ms") -> None:
+        """Let a node go, as if its process had died, and come back after a while."""
+        self.ask("nodes.restart", node=node_id, pause=pause)
+
     def add_node(self) -> int:
         """Let a new node join; its id."""
         added = self.ask("nodes.add")
@@ -298,49 +320,6 @@ class Kit:
         """Cut a connection."""
         self.ask("connections.close", connection=connection)
 
-    # Looking
-
-    def spy(self, mode: Mode = "on", *, bytes: int | None = None) -> SpyView:
-        """Keep requests and answers from now on, in so many bytes; "full": with all of them."""
-        found: SpyView = self.ask("spy.set", mode=mode, bytes=bytes)
-        return found
-
-    def requests(
-        self,
-        api: str | None = None,
-        *,
-        client_id: str | None = None,
-        topic: str | None = None,
-        error: str | None = None,
-        after: int | None = None,
-        limit: int = 1000,
-    ) -> list[RequestView]:
-        """The requests that the spy has kept, decoded: the last ones, or those after one.
-
-        Raises Problem if there are none, and the spy is off.
-        """
-        wanted = {"api": api, "client_id": client_id, "topic": topic, "error": error}
-        found: list[RequestView] = self.ask(
-            "requests.list", **wanted, after=after, limit=limit, bodies=True
-        )
-        if not found:
-            shown = self.ask("spy.show")
-            if shown.mode == "off":
-                raise Problem("conflict", "the spy is off", hint='spy("on") puts it on')
-        return found
-
-    def events(
-        self, kind: str | None = None, *, after: int | None = None, limit: int = 1000
-    ) -> list[EventView]:
-        """Changes of state, each with its reason: the last ones, or those after one."""
-        found: list[EventView] = self.ask("events", kind=kind, after=after, limit=limit)
-        return found
-
-    def trace(self, path: str | Path, *, frames: bool = False) -> Path:
-        """Write events and requests to a ZIP file. Raises OSError."""
-        saved = self.ask("trace", frames=frames)
-        return written(Path(path), saved.data)
-
     # Faults
 
     def recording(self, path: str | Path) -> Recording:
@@ -360,6 +339,7 @@ class Kit:
         seed: int | None = None,
         lasting: str | None = None,
         optional: bool = False,
+        wake: bool = False,
         id: str = "",
         **when: Any,
     ) -> Fault:
@@ -380,6 +360,7 @@ class Kit:
             do=(do,) if isinstance(do, Action) else tuple(do),
             sequence=tuple(tuple(turn) for turn in sequence),
             optional=optional,
+            wake=wake,
         )
         return self._add(rule)
 

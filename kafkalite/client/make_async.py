@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 _HERE: Final = Path(__file__).parent
-FILES: Final = ("kit", "parts", "waiting")
+FILES: Final = ("kit", "looking", "parts", "waiting")
 _CLASSES: Final = (
     *(
         "Kit",
@@ -17,6 +17,7 @@ _CLASSES: Final = (
         "Faults",
         "Fault",
         "Group",
+        "Looking",
         "Recording",
         "Transaction",
         "Clock",
@@ -41,7 +42,7 @@ def make_async(source: str, name: str) -> str:
     text = head + text[docstring_end:]
     for class_ in _CLASSES:
         text = re.sub(rf"\b{class_}\b", f"Async{class_}", text)
-    for file in ("parts", "waiting"):
+    for file in ("looking", "parts", "waiting"):
         text = text.replace(f"kafkalite.client.{file} ", f"kafkalite.client.async_{file} ")
     text = text.replace("contextmanager", "asynccontextmanager")
     text = text.replace("Generator", "AsyncGenerator")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -132,6 +132,18 @@ class Group:
         found: GroupView = self._kit.ask(
             "groups.rebalance", group=self.id, times=times, every=every
         )
+        return found
+
+    def assign(self, assignment: Mapping[str, Mapping[str, Sequence[int]]]) -> GroupView:
+        """Have members take these partitions: `{"app-1": {"orders": [0, 1]}}`.
+
+        Members are named by member, instance or client id. One that is not named has none then.
+        """
+        chosen = {
+            member: {topic: list(each) for topic, each in topics.items()}
+            for member, topics in assignment.items()
+        }
+        found: GroupView = self._kit.ask("groups.assign", group=self.id, assignment=chosen)
         return found
 
     def seek(self, topic: str, to: int | str, partition: int | None = None) -> GroupView:

@@ -17,11 +17,11 @@ from _pytest.runner import runtestprotocol
 from kafkalite.client.sweep import (
     MOST_POSITIONS,
     SWEEP,
+    Plan,
     SweepReport,
     counting_rule,
     criteria,
     position,
-    positions_of,
     rule_at,
 )
 from kafkalite.client.values import fields_of
@@ -75,28 +75,24 @@ def run_sweep(item: pytest.Item, nextitem: pytest.Item | None) -> None:
 def _reports(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
     marker = item.get_closest_marker("kafkalite_sweep")
     assert marker is not None
-    arguments = dict(marker.kwargs)
-    do, limit = arguments.pop("do"), arguments.pop("limit", MOST_POSITIONS)
-    actions: list[Action] = [do] if isinstance(do, Action) else list(do)
-    when = criteria(arguments.pop("api", None), arguments)
-    first, run = _once(item, counting_rule(when))
+    plan = _plan(dict(marker.kwargs))
+    first, run = _once(item, counting_rule(plan.when))
     if "kafkalite" not in getattr(item, "fixturenames", ()):
         return _failed(first, "a sweep is of the cluster of the fixture kafkalite: ask for it")
     if any(report.failed or report.skipped for report in first):
         return first
     if not run.matched:
         return _failed(first, "no request matches: there is nothing to lose")
-    chosen = positions_of(run.matched, limit, actions)
-    sweep = SweepReport(run.matched, run.matched * len(actions) - len(chosen))
+    places, left_out = plan.places(run.matched)
+    sweep = SweepReport(run.matched, left_out)
     failures: list[list[pytest.TestReport]] = []
-    for number, action in chosen:
-        reports, run = _once(item, rule_at(when, action, number))
+    for place in places:
+        reports, run = _once(item, rule_at(plan.when, place))
         failed = next((each for each in reports if each.failed), None)
         why = None if failed is None else _last_line(failed)
         if failed is not None:
             failures.append(reports)
-        found = position(number, action, run.rule, why, was_reached=run.applied > 0)
-        sweep.positions.append(found)
+        sweep.positions.append(position(place, run.rule, why, run.applied))
     untyped: Any = item.session
     untyped._setupstate.teardown_exact(nextitem)  # what later tests do not need
     shown = failures[0] if failures else first
@@ -104,6 +100,14 @@ def _reports(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.Tes
         if report.when == "call":
             report.sections.append(("kafkalite sweep", str(sweep)))
     return shown
+
+
+def _plan(given: dict[str, Any]) -> Plan:
+    """The runs that the marker asks for. Raises ValidationError."""
+    do = given.pop("do")
+    actions: list[Action] = [do] if isinstance(do, Action) else list(do)
+    limit, pairs = given.pop("limit", MOST_POSITIONS), given.pop("pairs", False)
+    return Plan(criteria(given.pop("api", None), given), actions, pairs, limit)
 
 
 def _once(item: pytest.Item, rule: Rule) -> tuple[list[pytest.TestReport], _Run]:

@@ -7,7 +7,6 @@ assert not replay("orders.zip").differences
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -18,6 +17,7 @@ from typing import Final
 import msgspec
 import trio
 
+from kafkalite.config.flags import Parser
 from kafkalite.control.problems import Problem
 from kafkalite.control.sightings import Replayed
 
@@ -41,14 +41,17 @@ def replay(path: str | Path) -> Replayed:
 
 def main(arguments: Sequence[str]) -> int:
     """The exit code: 0 all answers are as they were, 1 some are not, 2 it is no recording."""
-    parser = argparse.ArgumentParser(prog="kafkalite replay", description="Compare all answers.")
+    parser = Parser(prog="kafkalite replay", description="Compare all answers.")
     parser.add_argument("file", type=Path, help="of `kafkalite recording save`")
     parser.add_argument("--json", action="store_true", help="print JSON")
     given = parser.parse_args(list(arguments))
     try:
         told = replay(given.file)
-    except (OSError, Problem) as error:
-        print(f"kafkalite: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"kafkalite: {given.file} cannot be read: {error.strerror}", file=sys.stderr)
+        return _MISTAKE
+    except Problem as problem:
+        print(f"kafkalite: {given.file}: {problem}", file=sys.stderr)
         return _MISTAKE
     if given.json:
         print(json.dumps(msgspec.to_builtins(told), indent=2))

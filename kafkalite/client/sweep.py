@@ -2,14 +2,17 @@
 
 A first run counts the requests that match, and must pass as well. Then comes a run for each of them
 in a cluster of its own, with a fault at exactly this request. Runs differ: where fewer requests
-come, the fault is not reached, and nothing is shown.
+come, the fault is not reached, and nothing is shown. Pairs of faults are for programs that pass
+with one: the answer of the second try can be lost, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from itertools import islice, product
 from typing import Any, Final, Literal
 
 import msgspec
@@ -31,12 +34,15 @@ class NothingToSweep(Exception):
     """The run fails without any fault, or no request matches."""
 
 
+# The faults of a run: numbers of the requests that match, from 1, each with its action.
+Place = tuple[tuple[int, Action], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Position:
-    """One run: the fault came at the `number`-th request that matched, from 1."""
+    """One run, with a fault, or two, at these requests."""
 
-    number: int
-    action: Action
+    place: Place
     rule: Rule
     outcome: Outcome
     why: str = ""
@@ -44,7 +50,12 @@ class Position:
     @property
     def name(self) -> str:
         """The position in words: "drop after at request 3"."""
-        return f"{described(self.action)} at request {self.number}"
+        return ", ".join(f"{described(action)} at request {n}" for n, action in self.place)
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The requests that meet a fault."""
+        return tuple(number for number, _ in self.place)
 
     @property
     def line(self) -> str:
@@ -62,9 +73,9 @@ class SweepReport:
 
     @property
     def failed(self) -> list[Position]:
-        """The positions that fail, the smallest first."""
+        """The positions that fail: single faults first, and of these the smallest."""
         found = [each for each in self.positions if each.outcome == "failed"]
-        return sorted(found, key=lambda each: each.number)
+        return sorted(found, key=lambda each: (len(each.place), each.numbers))
 
     def __str__(self) -> str:
         counts = [
@@ -84,9 +95,14 @@ def counting_rule(when: When) -> Rule:
     return Rule(id=SWEEP, when=when, times=None, do=(_COUNT,), optional=True)
 
 
-def rule_at(when: When, action: Action, number: int) -> Rule:
-    """The fault at the `number`-th request that matches."""
-    return Rule(id=SWEEP, when=when, skip=number - 1, do=(action,), optional=True)
+def rule_at(when: When, place: Place) -> Rule:
+    """The fault at exactly these requests that match."""
+    skip = place[0][0] - 1
+    if len(place) == 1:
+        return Rule(id=SWEEP, when=when, skip=skip, do=(place[0][1],), optional=True)
+    (first, _), (second, _) = place
+    turns = tuple((action,) for _, action in place)
+    return Rule(id=SWEEP, when=when, skip=skip, every=second - first, sequence=turns, optional=True)
 
 
 def criteria(api: Any, when: Mapping[str, Any]) -> When:
@@ -94,48 +110,82 @@ def criteria(api: Any, when: Mapping[str, Any]) -> When:
     return converted({"api": api, **when}, When)
 
 
-def positions_of(requests: int, limit: int, actions: Sequence[Action]) -> list[tuple[int, Action]]:
-    """Numbers of requests with actions, request by request, up to the limit."""
-    everything = [(number, action) for number in range(1, requests + 1) for action in actions]
-    return everything[:limit]
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The runs of a sweep: what counts, what is done to it, with one fault at a time or with two.
+
+    `limit` bounds the runs.
+    """
+
+    when: When
+    do: Sequence[Action]
+    pairs: bool = False
+    limit: int = MOST_POSITIONS
+
+    def places(self, requests: int) -> tuple[list[Place], int]:
+        """The places, request by request, up to the limit, and how many are left out by it."""
+        chosen = list(islice(self._all(requests), self.limit))
+        total = requests * len(self.do)
+        if self.pairs:
+            total += requests * (requests + 1) // 2 * len(self.do) ** 2
+        return chosen, total - len(chosen)
+
+    def _all(self, requests: int) -> Iterator[Place]:
+        for number, action in product(range(1, requests + 1), self.do):
+            yield ((number, action),)
+        if not self.pairs:
+            return
+        # A client asks again for an answer that was lost, so there is one request more. Neighbours
+        # come first: a request and its second try.
+        for apart in range(1, requests + 1):
+            for number in range(1, requests + 2 - apart):
+                for first, second in product(self.do, repeat=2):
+                    yield ((number, first), (number + apart, second))
 
 
 def sweep(
     new_cluster: Callable[[], AbstractContextManager[Kit]],
     run: Callable[[Kit, str], str | None],
-    when: When,
-    do: Sequence[Action],
-    limit: int = MOST_POSITIONS,
+    plan: Plan,
+    *,
+    jobs: int = 1,
+    tell: Callable[[int, int], None] = lambda done, total: None,
 ) -> SweepReport:
-    """Run something at all positions. `run(kit, name)` says why it fails, None if it passes.
+    """Run something at all positions, `jobs` of them at a time.
 
-    Raises NothingToSweep.
+    `run(kit, name)` says why it fails, None if it passes. `tell` is called with the number of runs
+    that are done, and of all. Raises NothingToSweep.
     """
     with new_cluster() as kit:
-        kit.ask("faults.add", **fields_of(counting_rule(when)))
+        kit.ask("faults.add", **fields_of(counting_rule(plan.when)))
         why = run(kit, "without a fault")
         requests = kit.ask("faults.show", fault=SWEEP).matched
     if why is not None:
         raise NothingToSweep(f"it fails without a fault: {why}")
     if not requests:
         raise NothingToSweep("no request matches: there is nothing to lose")
-    chosen = positions_of(requests, limit, do)
-    report = SweepReport(requests, requests * len(do) - len(chosen))
-    for number, action in chosen:
-        rule = rule_at(when, action, number)
+    places, left_out = plan.places(requests)
+    report = SweepReport(requests, left_out)
+
+    def run_at(place: Place) -> Position:
+        rule = rule_at(plan.when, place)
         with new_cluster() as kit:
             kit.ask("faults.add", **fields_of(rule))
-            why = run(kit, f"{described(action)} {number}")
-            was_reached = kit.ask("faults.show", fault=SWEEP).applied > 0
-        report.positions.append(position(number, action, rule, why, was_reached=was_reached))
+            why = run(kit, " ".join(f"{described(action)} {n}" for n, action in place))
+            applied = kit.ask("faults.show", fault=SWEEP).applied
+        return position(place, rule, why, applied)
+
+    with ThreadPoolExecutor(jobs) as pool:
+        for found in pool.map(run_at, places):
+            report.positions.append(found)
+            tell(len(report.positions), len(places))
     return report
 
 
-def position(
-    number: int, action: Action, rule: Rule, why: str | None, *, was_reached: bool
-) -> Position:
-    """A run as it came out. One that fails without its fault is a failure all the same."""
+def position(place: Place, rule: Rule, why: str | None, applied: int) -> Position:
+    """A run as it came out, with so many faults. One that fails without is a failure, too."""
+    was_reached = applied == len(place)
     if why is not None:
         why = why if was_reached else f"{why} (the fault was not reached)"
-        return Position(number, action, rule, "failed", why)
-    return Position(number, action, rule, "passed" if was_reached else "not reached")
+        return Position(place, rule, "failed", why)
+    return Position(place, rule, "passed" if was_reached else "not reached")

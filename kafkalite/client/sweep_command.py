@@ -19,7 +19,8 @@ from typing import Any, Final
 
 from kafkalite.client.connecting import Client, read_ready_file
 from kafkalite.client.kit import Kit
-from kafkalite.client.sweep import MOST_POSITIONS, NothingToSweep, criteria, sweep
+from kafkalite.client.sweep import MOST_POSITIONS, NothingToSweep, Plan, criteria, sweep
+from kafkalite.config.flags import Parser
 from kafkalite.control.faults.rule import Action
 from kafkalite.control.problems import Problem
 
@@ -60,7 +61,8 @@ def main(arguments: Sequence[str]) -> int:
                     cluster.trace(given.traces / f"{name.replace(' ', '-')}.zip")
                 return why
 
-            report = sweep(new_cluster, run, when, actions, given.limit)
+            plan = Plan(when, actions, given.pairs, given.limit)
+            report = sweep(new_cluster, run, plan, jobs=given.jobs, tell=_tell)
     except (NothingToSweep, Problem) as error:
         print(f"kafkalite: {error}", file=sys.stderr)
         return 2
@@ -68,19 +70,34 @@ def main(arguments: Sequence[str]) -> int:
     return 1 if report.failed else 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="kafkalite sweep", description=__doc__)
+def _parser() -> Parser:
+    parser = Parser(prog="kafkalite sweep", description=__doc__)
     parser.add_argument("--api", required=True, help="APIs whose requests count: Produce,EndTxn")
     parser.add_argument("--topic", help="only requests that name it")
     parser.add_argument("--client-id", help="only requests of this client")
     for name in _MOMENTS:
         parser.add_argument(f"--{name}", action="append", choices=("before", "after"), default=[])
     parser.add_argument("--error", action="append", default=[], help="an error of Kafka's")
+    parser.add_argument("--pairs", action="store_true", help="then any two faults in one run")
     parser.add_argument("--limit", type=int, default=MOST_POSITIONS, help="runs at most")
+    parser.add_argument("-j", "--jobs", type=_at_least_one, default=1, help="runs at a time")
     parser.add_argument("--timeout", type=float, default=300.0, help="seconds for a run")
     parser.add_argument("--traces", type=Path, help="keep a trace of each run that fails there")
     parser.add_argument("command", nargs=argparse.REMAINDER, help="-- COMMAND ...")
     return parser
+
+
+def _at_least_one(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number from 1 on")
+    return int(text)
+
+
+def _tell(done: int, total: int) -> None:
+    """Show on a terminal how far it is."""
+    if sys.stderr.isatty():
+        end = "\n" if done == total else ""
+        print(f"\r{done} of {total} runs", end=end, file=sys.stderr, flush=True)
 
 
 def _actions(given: argparse.Namespace) -> list[Action]:
@@ -120,8 +137,10 @@ def _process() -> Generator[Path]:
         ready = Path(directory) / "ready.json"
         flags = ("--port", "0", "--temporary", "--control-port", "0", "--profile", "test")
         command = [sys.executable, "-m", "kafkalite", *flags, "--ready-file", str(ready)]
+        # Words on other terminals mean the broker that the user has started, and not this one.
+        environment = {k: v for k, v in os.environ.items() if k != "XDG_RUNTIME_DIR"}
         process: subprocess.Popen[Any] = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
         )
         try:
             deadline = time.monotonic() + _START_SECONDS

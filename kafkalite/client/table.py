@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkalite.control import answers, coordination, questions, sightings
+from kafkalite.control import answers, coordination, lifecycle, questions, sightings
 from kafkalite.control.faults import rule
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One verb. `names` are the fields that are called otherwise in JSON."""
+    """One verb. `names` are the fields that are called otherwise in JSON.
+
+    `is_stream`: the answer comes as often as there is one.
+    """
 
     method: str
     path: str
     request: Any
     answer: Any
     names: dict[str, str] = field(default_factory=dict[str, str])
+    is_stream: bool = False
 
 
 ROWS: Final[dict[str, Row]] = {
@@ -29,8 +33,8 @@ ROWS: Final[dict[str, Row]] = {
     "clusters.delete": Row(
         "DELETE", "/clusters/{cluster}", questions.ClusterName, questions.Nothing
     ),
-    "reset": Row("POST", "/clusters/{cluster}/reset", questions.Reset, answers.WasReset),
-    "restart": Row("POST", "/clusters/{cluster}/restart", questions.Restart, answers.ClusterView),
+    "reset": Row("POST", "/clusters/{cluster}/reset", lifecycle.Reset, answers.WasReset),
+    "restart": Row("POST", "/clusters/{cluster}/restart", lifecycle.Restart, answers.ClusterView),
     "seed": Row("POST", "/clusters/{cluster}/seed", questions.Seed, answers.Seeded),
     "wait": Row("POST", "/clusters/{cluster}/wait", questions.Wait, answers.Waited),
     "snapshots.list": Row("GET", "/snapshots", questions.Nothing, list[answers.SnapshotView]),
@@ -45,6 +49,12 @@ ROWS: Final[dict[str, Row]] = {
     ),
     "snapshots.restore": Row(
         "POST", "/clusters/{cluster}/restore", questions.SnapshotName, answers.ClusterView
+    ),
+    "snapshots.export": Row(
+        "GET", "/snapshots/{snapshot}/archive", questions.SnapshotName, sightings.ArchiveFile
+    ),
+    "snapshots.import": Row(
+        "PUT", "/snapshots/{snapshot}/archive", sightings.ImportSnapshot, answers.SnapshotView
     ),
     "export": Row("GET", "/clusters/{cluster}/archive", questions.Nothing, sightings.ArchiveFile),
     "topics.list": Row(
@@ -70,7 +80,7 @@ ROWS: Final[dict[str, Row]] = {
     ),
     "topics.clean": Row("POST", "/clusters/{cluster}/clean", questions.Nothing, answers.Cleaned),
     "topics.lead": Row(
-        "POST", "/clusters/{cluster}/topics/{topic}/lead", questions.MoveLeader, answers.TopicView
+        "POST", "/clusters/{cluster}/topics/{topic}/lead", lifecycle.MoveLeader, answers.TopicView
     ),
     "records.read": Row(
         "GET",
@@ -126,6 +136,12 @@ ROWS: Final[dict[str, Row]] = {
         questions.RebalanceGroup,
         answers.GroupView,
     ),
+    "groups.assign": Row(
+        "PUT",
+        "/clusters/{cluster}/groups/{group}/assignment",
+        coordination.AssignGroup,
+        answers.GroupView,
+    ),
     "transactions.list": Row(
         "GET", "/clusters/{cluster}/transactions", questions.Nothing, list[answers.TransactionView]
     ),
@@ -164,16 +180,19 @@ ROWS: Final[dict[str, Row]] = {
     ),
     "nodes.add": Row("POST", "/clusters/{cluster}/nodes", questions.Nothing, answers.NodeView),
     "nodes.roll": Row(
-        "POST", "/clusters/{cluster}/nodes/roll", questions.RollNodes, list[answers.NodeView]
+        "POST", "/clusters/{cluster}/nodes/roll", lifecycle.RollNodes, list[answers.NodeView]
+    ),
+    "nodes.restart": Row(
+        "POST", "/clusters/{cluster}/nodes/{node}/restart", lifecycle.RestartNode, answers.NodeView
     ),
     "nodes.stop": Row(
-        "POST", "/clusters/{cluster}/nodes/{node}/stop", questions.NodeName, answers.NodeView
+        "POST", "/clusters/{cluster}/nodes/{node}/stop", lifecycle.NodeName, answers.NodeView
     ),
     "nodes.start": Row(
-        "POST", "/clusters/{cluster}/nodes/{node}/start", questions.NodeName, answers.NodeView
+        "POST", "/clusters/{cluster}/nodes/{node}/start", lifecycle.NodeName, answers.NodeView
     ),
     "nodes.remove": Row(
-        "DELETE", "/clusters/{cluster}/nodes/{node}", questions.NodeName, questions.Nothing
+        "DELETE", "/clusters/{cluster}/nodes/{node}", lifecycle.NodeName, questions.Nothing
     ),
     "faults.list": Row(
         "GET", "/clusters/{cluster}/faults", questions.Nothing, list[answers.FaultView]
@@ -226,13 +245,19 @@ ROWS: Final[dict[str, Row]] = {
     "clock.reset": Row(
         "POST", "/clusters/{cluster}/clock/reset", questions.Nothing, answers.ClockView
     ),
+    "doctor": Row(
+        "GET", "/clusters/{cluster}/unsupported", questions.Nothing, list[answers.UnsupportedView]
+    ),
+    "traffic": Row(
+        "GET", "/clusters/{cluster}/traffic", sightings.CountTraffic, sightings.TrafficView
+    ),
     "connections.list": Row(
         "GET", "/clusters/{cluster}/connections", questions.Nothing, list[answers.ConnectionView]
     ),
     "connections.close": Row(
         "DELETE",
         "/clusters/{cluster}/connections/{connection}",
-        questions.ConnectionName,
+        lifecycle.ConnectionName,
         questions.Nothing,
     ),
     "requests.list": Row(
@@ -247,6 +272,9 @@ ROWS: Final[dict[str, Row]] = {
     "events": Row(
         "GET", "/clusters/{cluster}/events", sightings.ListEvents, list[sightings.EventView]
     ),
+    "stream": Row(
+        "GET", "/clusters/{cluster}/stream", sightings.Follow, sightings.Sighting, is_stream=True
+    ),
     "spy.show": Row("GET", "/clusters/{cluster}/spy", questions.Nothing, sightings.SpyView),
     "spy.set": Row("PUT", "/clusters/{cluster}/spy", sightings.SetSpy, sightings.SpyView),
     "recording.start": Row(
@@ -255,5 +283,5 @@ ROWS: Final[dict[str, Row]] = {
     "recording.save": Row(
         "GET", "/clusters/{cluster}/recording", questions.Nothing, sightings.RecordingFile
     ),
-    "trace": Row("GET", "/clusters/{cluster}/trace", sightings.SaveTrace, sightings.TraceFile),
+    "trace.save": Row("GET", "/clusters/{cluster}/trace", sightings.SaveTrace, sightings.TraceFile),
 }

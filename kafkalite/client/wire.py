@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from os import fstat
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -15,6 +18,9 @@ from kafkalite.control.conversion import decoded
 from kafkalite.control.problems import Problem
 
 PREFIX: Final = "/v1"
+# The line of a server-sent event that has its message; the server writes no other with it.
+_DATA: Final = b"data: "
+_PIECE_BYTES: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +49,10 @@ class Exchange:
         self._connection = h11.Connection(h11.CLIENT)
         self._address = address
         self._token = token
+        self._file: Path | None = None
+        if hasattr(self._row.request, "upload"):
+            fields = dict(fields)
+            self._file = Path(fields.pop("file"))
         self._path, self._body = self._asked(cluster, fields)
         self._status = 0
         self._data = bytearray()
@@ -63,29 +73,39 @@ class Exchange:
         for name in list(renamed):
             if f"{{{name}}}" in path:
                 path = path.replace(f"{{{name}}}", quote(str(renamed.pop(name)), safe=""))
+        if self._file is not None:
+            return path, b""
         if row.method in ("POST", "PUT"):
             return path, msgspec.json.encode(renamed)
         query = urlencode({str(name): _as_query(value) for name, value in renamed.items()})
         return (f"{path}?{query}" if query else path), b""
 
-    def request(self) -> bytes:
-        """The bytes to send."""
+    def sending(self) -> Iterator[bytes]:
+        """The bytes to send; a file comes in pieces. Raises OSError."""
         host = f"[{self._address.host}]" if ":" in self._address.host else self._address.host
         headers = [
             ("Host", f"{host}:{self._address.port}"),
             ("Authorization", f"Bearer {self._token}"),
             ("Connection", "close"),
-            ("Content-Length", str(len(self._body))),
         ]
-        if self._body:
-            headers.append(("Content-Type", "application/json"))
-        data = self._connection.send(
-            h11.Request(method=self._row.method, target=self._path, headers=headers)
-        )
-        data = data or b""
-        if self._body:
-            data += self._connection.send(h11.Data(self._body)) or b""
-        return data + (self._connection.send(h11.EndOfMessage()) or b"")
+        with ExitStack() as stack:
+            body: Iterable[bytes] = [self._body] if self._body else []
+            size, content_type = len(self._body), "application/json"
+            if self._file is not None:
+                file = stack.enter_context(self._file.open("rb"))
+                body, size = (
+                    iter(lambda: file.read(_PIECE_BYTES), b""),
+                    fstat(file.fileno()).st_size,
+                )
+                content_type = self._row.request.upload
+            headers.append(("Content-Length", str(size)))
+            if size:
+                headers.append(("Content-Type", content_type))
+            head = h11.Request(method=self._row.method, target=self._path, headers=headers)
+            yield self._connection.send(head) or b""
+            for piece in body:
+                yield self._connection.send(h11.Data(piece)) or b""
+            yield self._connection.send(h11.EndOfMessage()) or b""
 
     def receive(self, data: bytes) -> None:
         """Take in what was received; `is_done` says whether that was all."""
@@ -104,13 +124,31 @@ class Exchange:
 
     def answer(self) -> Any:
         """The verb's answer. Raises Problem."""
+        self.check()
         data = bytes(self._data)
-        if self._status == 200 and hasattr(self._row.answer, "content_type"):
+        if hasattr(self._row.answer, "content_type"):
             return self._row.answer(data)
+        return decoded(data, self._row.answer)
+
+    def check(self) -> None:
+        """Raises the Problem that was answered, if it was one."""
         if self._status == 200:
-            return decoded(data, self._row.answer)
-        told = msgspec.json.decode(data)
+            return
+        told = msgspec.json.decode(bytes(self._data))
         raise Problem(told["code"], told["detail"], value=told.get("value"), hint=told.get("hint"))
+
+    def messages(self) -> list[Any]:
+        """The messages of a stream that have come since the last time."""
+        if self._status != 200:
+            return []
+        *events, rest = bytes(self._data).split(b"\n\n")
+        self._data = bytearray(rest)
+        told = (line for event in events for line in event.split(b"\n"))
+        return [
+            decoded(line.removeprefix(_DATA), self._row.answer)
+            for line in told
+            if line.startswith(_DATA)
+        ]
 
 
 def _said(row: Row) -> set[str]:

@@ -12,8 +12,10 @@ from typing import Any, ClassVar, Final, NamedTuple
 from uuid import UUID
 
 from kafkalite.cluster.features import SUPPORTED_FEATURES
+from kafkalite.cluster.ids import Ids
 from kafkalite.cluster.image import (
     ALL_BROKERS,
+    BROKER_RECORDS,
     BROKER_RESOURCE,
     BrokerState,
     MetadataImage,
@@ -22,17 +24,10 @@ from kafkalite.cluster.image import (
 from kafkalite.config import BrokerConfig
 from kafkalite.requests.slices import Steps, WaitingSteps
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.stored.broker_registration_change_record import (
-    BrokerRegistrationChangeRecord,
-)
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
-from kafkalite.wire.messages.stored.register_broker_record import (
-    RegisterBrokerRecord,
-)
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
-from kafkalite.wire.messages.stored.unregister_broker_record import UnregisterBrokerRecord
 
 Subscriber = Callable[[Sequence[object]], None]
 
@@ -72,7 +67,7 @@ def _no_check(node_id: int, listener_name: str, configs: Mapping[str, str]) -> N
 
 
 class Cluster:
-    """The image, and who is told of its changes. `cluster_id` as in meta.properties.
+    """The image, and the functions to call after its changes. `cluster_id` as in meta.properties.
 
     Who decides what changes is another's business: the one process' own (sole_controller.py), or
     Apache Kafka's controllers (observed_cluster.py).
@@ -92,6 +87,7 @@ class Cluster:
         self.directory_ids = list(directory_ids)
         self.place_log = place_log or self._first_directory
         self.config = config
+        self.ids = Ids()
         self.image = MetadataImage()
         self.nodes: dict[int, Node] = {}
         # Values that handlers made from the metadata, by keys of their own; empty after a change.
@@ -153,7 +149,7 @@ class Cluster:
             for record in records:
                 if isinstance(record, _TOPIC_RECORDS):
                     self.topic_cache.pop(record.topic_id, None)
-        if not kinds.isdisjoint(_BROKER_RECORDS):
+        if not kinds.isdisjoint(BROKER_RECORDS):
             self.topic_cache.clear()
             self._rebuild_nodes()
         if ConfigRecord in kinds and any(
@@ -295,11 +291,6 @@ class Cluster:
 
 
 _TOPIC_RECORDS: Final = (NewPartitions, PartitionRecord, PartitionChangeRecord, RemoveTopicRecord)
-_BROKER_RECORDS: Final = (
-    RegisterBrokerRecord,
-    BrokerRegistrationChangeRecord,
-    UnregisterBrokerRecord,
-)
 
 
 def _node(broker: BrokerState) -> Node:

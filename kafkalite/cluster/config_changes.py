@@ -18,7 +18,7 @@ from kafkalite.cluster.config_validation import TABLES, ConfigValidation, invali
 from kafkalite.cluster.image import BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.config import ConfigType
 from kafkalite.config.sources import find
-from kafkalite.requests.slices import Steps, WaitingSteps, cut
+from kafkalite.requests.slices import Steps, WaitingSteps, cut, mapped
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 
@@ -72,7 +72,8 @@ class ConfigChanges:
             for change in some:
                 _apply(resource_type, wanted, change)
             yield
-        self._validation.validate(resource_type, name, wanted, [change.name for change in changes])
+        changed = [change.name for change in changes]
+        yield from self._validation.validate(resource_type, name, wanted, changed)
         asked = [(change.name, wanted.get(change.name)) for change in changes]
         return (yield from _records(resource_type, name, present, asked))
 
@@ -84,8 +85,7 @@ class ConfigChanges:
             _check_node(name, node_id)
         present = self._cluster.image.configs.get((resource_type, name), {})
         gone = [key for key in present if key not in configs]
-        self._validation.validate(resource_type, name, configs, [*configs, *gone])
-        yield
+        yield from self._validation.validate(resource_type, name, configs, [*configs, *gone])
         records = yield from _records(resource_type, name, present, [*configs.items()])
         return [*records, *(_record(resource_type, name, key, None) for key in gone)]
 
@@ -115,6 +115,7 @@ class Resource(Protocol):
     resource_name: str
 
 
+A = TypeVar("A")
 C = TypeVar("C")
 R = TypeVar("R", bound=Resource)
 
@@ -128,10 +129,12 @@ def altering_each(
     check: Callable[[R], Steps[C]],
     plan: Callable[[R, C], Steps[list[object]]],
     cluster: Cluster,
+    make_response: Callable[..., A],
     *,
     validate_only: bool,
-) -> WaitingSteps[list[Outcome[R]]]:
-    """Write the records of all the resources that can be altered: each changes as a whole.
+) -> WaitingSteps[list[A]]:
+    """Write the records of all the resources that can be altered: each changes as a whole. The
+    results are responses, one for each resource.
 
     `check` looks at what is asked for; `plan` makes the records of it. Both raise KafkaError. More
     records than a controller takes at once are refused.
@@ -158,7 +161,17 @@ def altering_each(
         yield from decide()
     else:
         yield from cluster.deciding(decide)
-    return outcomes
+
+    def respond(outcome: Outcome[R]) -> A:
+        resource, code, message = outcome
+        return make_response(
+            error_code=code,
+            error_message=message,
+            resource_type=resource.resource_type,
+            resource_name=resource.resource_name,
+        )
+
+    return (yield from mapped(respond, outcomes))
 
 
 def _planned(

@@ -34,6 +34,7 @@ from kafkalite.config.definition import ConfigType
 from kafkalite.config.listener_configs import PREFIX, STORES
 from kafkalite.config.log_dirs import check_cordoned
 from kafkalite.config.sources import find
+from kafkalite.requests.slices import Steps, cut
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class ConfigValidation:
 
     def validate(
         self, resource_type: int, name: str, configs: Configs, changed: Sequence[str]
-    ) -> None:
+    ) -> Steps[None]:
         """Check what a resource would have then. Raises KafkaError."""
         validators = {
             TOPIC_RESOURCE: self._validate_topic,
@@ -84,32 +85,36 @@ class ConfigValidation:
         if validate is None:
             raise unknown_type(resource_type)
         try:
-            validate(name, configs, changed)
+            yield from validate(name, configs, changed)
         except ConfigError as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
-        for key in changed:
-            if len(configs.get(key, "").encode()) > _MAX_VALUE_BYTES:
+        for some in cut(changed):
+            yield
+            if any(len(configs.get(key, "").encode()) > _MAX_VALUE_BYTES for key in some):
                 raise KafkaError(
                     ErrorCode.INVALID_CONFIG,
                     "The configuration value cannot be added because it exceeds the maximum value "
                     f"size of {_MAX_VALUE_BYTES} bytes.",
                 )
-        self._warn_of_idle(TABLES[resource_type], changed)
+        yield from self._warn_of_idle(TABLES[resource_type], changed)
 
-    def _warn_of_idle(self, table: Mapping[str, ConfigDef], changed: Sequence[str]) -> None:
+    def _warn_of_idle(self, table: Mapping[str, ConfigDef], changed: Sequence[str]) -> Steps[None]:
         """Name in one line the configs that are kept without effect, each of them once."""
         known = self._cluster.configs_warned_of
         idle: list[str] = []
-        for key in changed:
-            definition = table.get(key) or find(key)
-            has_effect = definition is not None and definition.support is not Support.ACCEPTED
-            if not has_effect and key not in known:
-                known.add(key)
-                idle.append(key)
+        for some in cut(changed):
+            yield
+            for key in some:
+                definition = table.get(key) or find(key)
+                has_effect = definition is not None and definition.support is not Support.ACCEPTED
+                if not has_effect and key not in known:
+                    known.add(key)
+                    idle.append(key)
         if idle:
             logger.info("configs that are kept and have no effect here: %s", ", ".join(idle))
 
-    def _validate_topic(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
+    def _validate_topic(self, name: str, configs: Configs, changed: Sequence[str]) -> Steps[None]:
+        yield
         if not name:
             raise invalid("Default topic resources are not allowed.")
         validate_topic_name(name)
@@ -119,18 +124,26 @@ class ConfigValidation:
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
             )
 
-    def _validate_node(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
-        self._check_dynamic(name, configs, changed)
+    def _validate_node(self, name: str, configs: Configs, changed: Sequence[str]) -> Steps[None]:
+        definitions: dict[str, ConfigDef] = {}
+        for some in cut([*configs, *changed]):
+            # Kafka keeps what it does not know: it may be a plugin's.
+            definitions.update({key: found for key in some if (found := find(key))})
+            yield
+        known = {key: definitions[key] for key in changed if key in definitions}
+        self._check_dynamic(name, configs, known)
+        yield
         try:
-            for key, text in configs.items():
-                if definition := find(key):
-                    definition.parse(text)
-                    _check_class(definition, text)
+            for some in cut([key for key in configs if key in definitions]):
+                for key in some:
+                    definitions[key].parse(configs[key])
+                    _check_class(definitions[key], configs[key])
+                yield
             if cordoned := configs.get(_CORDONED):
                 check_cordoned(cordoned.split(","), self._cluster.config.log_dirs)
         except ConfigError as error:
             raise invalid(str(error)) from None
-        self._check_stores(name, configs, changed)
+        yield from self._check_stores(name, configs, changed)
         if _MIN_IN_SYNC in changed and self._cluster.features.get(_ELR_FEATURE):
             if name:
                 raise ConfigError(
@@ -141,10 +154,14 @@ class ConfigValidation:
                     f"Cluster-level {_MIN_IN_SYNC} cannot be removed while ELR is enabled."
                 )
 
-    def _check_stores(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
+    def _check_stores(self, name: str, configs: Configs, changed: Sequence[str]) -> Steps[None]:
         """Check the stores of the listeners that get other ones (SslFactory)."""
-        listeners = {match[1]: None for key in changed if (match := _STORE_OF.fullmatch(key))}
+        listeners: dict[str, None] = {}
+        for some in cut(changed):
+            listeners |= {match[1]: None for key in some if (match := _STORE_OF.fullmatch(key))}
+            yield
         for listener in listeners if name else ():
+            yield
             try:
                 self._cluster.check_stores(int(name), listener, configs)
             except ConfigError as error:
@@ -154,21 +171,17 @@ class ConfigValidation:
                     "Invalid dynamic configuration"
                 ) from None
 
-    def _check_dynamic(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
+    def _check_dynamic(self, name: str, configs: Configs, changed: Mapping[str, ConfigDef]) -> None:
         """Check that a running node takes these, at this level (DynamicBrokerConfig.validate)."""
-        # Kafka keeps what it does not know: it may be a plugin's.
-        changed = [key for key in changed if find(key) is not None]
         # A listener's own configs are kept for its next start, the static ones too.
         static = [
             key
             for key in changed
-            if key in configs and not key.startswith(PREFIX) and not _definition(key).dynamic
+            if key in configs and not key.startswith(PREFIX) and not changed[key].dynamic
         ]
         if static:
             raise invalid(f"Cannot update these configs dynamically: {_listed(static)}")
-        single = [
-            key for key in changed if key in configs and _definition(key).dynamic == "per-broker"
-        ]
+        single = [key for key in changed if key in configs and changed[key].dynamic == "per-broker"]
         if single and not name:
             raise invalid(
                 "Cannot update these configs at default cluster level, broker id must be "
@@ -183,11 +196,12 @@ class ConfigValidation:
         at_start = [key for key in changed if key in _AT_START_ONLY]
         if at_start:
             raise ConfigError(f"config {at_start[0]}: kafkalite takes it at its start only")
-        refused = [key for key in changed if _definition(key).support is Support.REFUSED]
+        refused = [key for key in changed if changed[key].support is Support.REFUSED]
         if refused:
             raise ConfigError(f"config {refused[0]}: kafkalite does not have this")
 
-    def _validate_group(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
+    def _validate_group(self, name: str, configs: Configs, changed: Sequence[str]) -> Steps[None]:
+        yield
         if not name:
             raise invalid("Default group resources are not allowed.")
         for key, text in configs.items():
@@ -215,7 +229,10 @@ class ConfigValidation:
             if session_ms <= interval_ms:
                 raise ConfigError(f"{session} must be greater than {interval}")
 
-    def _validate_client_metrics(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
+    def _validate_client_metrics(
+        self, name: str, configs: Configs, changed: Sequence[str]
+    ) -> Steps[None]:
+        yield
         if not name:
             raise invalid("Subscription name can't be empty")
         for key, text in configs.items():
@@ -248,12 +265,6 @@ def _check_class(definition: ConfigDef, text: str) -> None:
             "configuration Invalid dynamic configuration"
         )
     raise ConfigError(reason)
-
-
-def _definition(name: str) -> ConfigDef:
-    definition = find(name)
-    assert definition is not None, name
-    return definition
 
 
 def _listed(names: Sequence[str]) -> str:

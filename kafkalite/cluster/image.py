@@ -54,6 +54,13 @@ GROUP_RESOURCE: Final = 32
 # The broker resource with this name stands for all brokers.
 ALL_BROKERS: Final = ""
 
+# Records of which brokers there are, and which of them live.
+BROKER_RECORDS: Final = (
+    RegisterBrokerRecord,
+    BrokerRegistrationChangeRecord,
+    UnregisterBrokerRecord,
+)
+
 # A quota's entity: ((type, name), ...) in order of type; name None is the default entity.
 QuotaEntity = tuple[tuple[str, str | None], ...]
 

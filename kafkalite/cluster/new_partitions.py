@@ -6,7 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from uuid import UUID
 
-from kafkalite.cluster.image import MetadataImage, NewPartitions, partition_state
+from kafkalite.cluster.image import (
+    BROKER_RECORDS,
+    MetadataImage,
+    NewPartitions,
+    partition_state,
+)
 from kafkalite.requests.slices import Steps
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
@@ -38,8 +43,11 @@ def gathered_decided(image: MetadataImage, records: Iterable[object]) -> Steps[l
     """The same for what others decided, before the image has it.
 
     Only the first new partitions of a topic that follow each other are gathered. All else stays:
-    new states of known partitions, above all.
+    new states of known partitions, above all. What is decided about brokers comes first, as the
+    changes are taken in some at a time: a partition's leader looks at who lives when its in-sync
+    replicas change, and the controllers fence a broker after its partitions (handleBrokerFenced).
     """
+    brokers: list[object] = []
     changes: list[object] = []
     ends: dict[UUID, int] = {}
     for count, record in enumerate(records):
@@ -57,8 +65,8 @@ def gathered_decided(image: MetadataImage, records: Iterable[object]) -> Steps[l
                 changes.append(NewPartitions(topic_id, [partition_state(record)]))
                 ends[topic_id] = index + 1
                 continue
-        changes.append(record)
-    return changes
+        (brokers if isinstance(record, BROKER_RECORDS) else changes).append(record)
+    return brokers + changes
 
 
 def _known_count(image: MetadataImage, topic_id: UUID) -> int:

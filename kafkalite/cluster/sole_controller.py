@@ -11,10 +11,11 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from kafkalite.cluster.cluster import Cluster, Decision, Endpoint
 from kafkalite.cluster.features import BOOTSTRAP_FEATURES, SUPPORTED_FEATURES
+from kafkalite.cluster.ids import Ids
 from kafkalite.cluster.image import ALL_BROKERS, BROKER_RESOURCE
 from kafkalite.cluster.image_records import records_of
 from kafkalite.cluster.leadership import after_restart
@@ -81,6 +82,7 @@ class SoleController(Cluster):
         for offset, record in log.replay():
             self.image.apply(record)
             self.image.offset = offset
+        self.ids = Ids(config.seed, log.leader_epoch)
         self._apply_dynamic_configs()
 
     @property
@@ -203,7 +205,7 @@ class SoleController(Cluster):
         self.settle()
         record = RegisterBrokerRecord(
             broker_id=node_id,
-            incarnation_id=uuid4(),
+            incarnation_id=self.ids.uuid("incarnation"),
             broker_epoch=self._log.next_offset,
             end_points=[
                 BrokerEndpoint(

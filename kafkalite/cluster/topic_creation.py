@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from kafkalite.cluster.image import TOPIC_RESOURCE, unified
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
@@ -38,6 +38,7 @@ class NewTopic:
     """A requested topic. -1 means the broker's default. `assignments` are replicas by partition.
 
     `null_configs` are the configs that were given without a value, however often each.
+    `retry_seconds`: so long a refusal of the controllers stands, and they are not asked again.
     """
 
     name: str
@@ -46,6 +47,7 @@ class NewTopic:
     assignments: Sequence[tuple[int, Sequence[int]]] = ()
     configs: Mapping[str, str] = field(default_factory=dict[str, str])
     null_configs: Sequence[str] = ()
+    retry_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class TopicCreation:
         """The records that create a topic. Raises KafkaError."""
         yield
         assignments = yield from self._check_new(new)
-        topic_id = uuid4()
+        topic_id = self._cluster.ids.uuid("topic")
         records: list[object] = [
             TopicRecord(name=new.name, topic_id=topic_id),
             *(

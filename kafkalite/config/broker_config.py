@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, cast
 
+from kafkalite.config.choices import check_choices
 from kafkalite.config.definition import (
     BROKER_CONFIGS,
     TOPIC_CONFIG_SYNONYMS,
@@ -39,6 +40,8 @@ LEADER_SELECTOR: Final = "org.apache.kafka.common.replica.LeaderSelector"
 RACK_AWARE_SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
 # The fields of LogConfig that are topic configs.
+# So many different configs of topics are kept to be shared.
+_MOST_LOG_CONFIGS: Final = 1000
 _LOG_CONFIGS: Final = tuple(
     name
     for name in (field.name.replace("_", ".") for field in fields(LogConfig))
@@ -68,6 +71,7 @@ class BrokerConfig:
         self.dynamic_default: dict[str, str] = {}
         self.dynamic_by_node: dict[int, dict[str, str]] = {}
         self._values: dict[tuple[int, str], ConfigValue] = {}
+        self._log_configs: dict[tuple[int | None, frozenset[tuple[str, str]]], LogConfig] = {}
         self._subscribers: list[Callable[[], None]] = []
         self._check_together()
 
@@ -113,7 +117,7 @@ class BrokerConfig:
         return config
 
     def is_given(self, name: str) -> bool:
-        """Tells whether a file, the environment, a flag or a program set it."""
+        """True if a file, the environment, a flag or a program set it."""
         return name in self.given
 
     def __getitem__(self, name: str) -> ConfigValue:
@@ -170,6 +174,11 @@ class BrokerConfig:
         name = self.string("kafkalite.as.version")
         return None if name is None else releases()[name]
 
+    @property
+    def seed(self) -> int | None:
+        """The number that ids are made of; None leaves them to chance."""
+        return None if self["kafkalite.seed"] is None else self.integer("kafkalite.seed")
+
     def items(self, name: str, node_id: int | None = None) -> tuple[str, ...]:
         """A value of type list; empty when unset."""
         value = self.value(name, node_id) or ()
@@ -191,6 +200,7 @@ class BrokerConfig:
         node_id = self.node_ids.stop
         self.static["kafkalite.nodes"] = str(len(self.node_ids) + 1)
         self._values.clear()
+        self._log_configs.clear()
         return node_id
 
     @property
@@ -205,7 +215,7 @@ class BrokerConfig:
 
     @property
     def has_control_port(self) -> bool:
-        """Tells whether a control port was asked for, or the page, which is on it."""
+        """True if a control port was asked for, or the page, which is on it."""
         return self["kafkalite.control.port"] is not None or self.boolean("kafkalite.ui")
 
     def is_cordoned(self, directory: str | Path, node_id: int | None = None) -> bool:
@@ -294,6 +304,10 @@ class BrokerConfig:
         if self.node_id < 0:
             raise ConfigError(f"node.id={self.node_id}: Value must be at least 0")
         check_cordoned(self.items("cordoned.log.dirs"), self.log_dirs)
+        check_choices(
+            self.items("group.share.assignors"),
+            self.integer("share.coordinator.state.topic.compression.codec"),
+        )
 
     def _check_listener_prefixes(self) -> None:
         """Refuse configs of a listener that is not there. Raises ConfigError."""
@@ -321,12 +335,20 @@ class BrokerConfig:
                 return scaled(value, factor)
         return definition.parse(definition.default)
 
-    def topic_values(self, overrides: Mapping[str, str]) -> dict[str, ConfigValue]:
-        """All topic configs in force. Raises ConfigError."""
-        return {name: self.topic_value(name, overrides) for name in TOPIC_CONFIGS}
-
     def log_config(self, overrides: Mapping[str, str], node_id: int | None = None) -> LogConfig:
-        """The configs of one topic's logs on a node, as plain values. Raises ConfigError."""
+        """The configs of one topic's logs on a node, as plain values. Raises ConfigError.
+
+        Topics that are configured alike share them.
+        """
+        key = (node_id, frozenset(overrides.items()))
+        found = self._log_configs.get(key)
+        if found is None:
+            if len(self._log_configs) >= _MOST_LOG_CONFIGS:
+                self._log_configs.clear()
+            found = self._log_configs[key] = self._make_log_config(overrides, node_id)
+        return found
+
+    def _make_log_config(self, overrides: Mapping[str, str], node_id: int | None) -> LogConfig:
         values = {
             name.replace(".", "_"): self.topic_value(name, overrides, node_id)
             for name in _LOG_CONFIGS
@@ -347,6 +369,7 @@ class BrokerConfig:
         else:
             self.dynamic_by_node[node_id] = dict(properties)
         self._values.clear()
+        self._log_configs.clear()
         for subscriber in self._subscribers:
             subscriber()
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum, IntEnum
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Final
 
 ConfigValue = bool | int | float | str | tuple[str, ...] | None
@@ -213,7 +213,7 @@ def _check_offset_reset(value: ConfigValue) -> str | None:
 
 def _read_table(name: str) -> dict[str, ConfigDef]:
     table: dict[str, ConfigDef] = {}
-    text = files("kafkalite.config").joinpath(f"{name}.table").read_text(encoding="utf-8")
+    text = Path(__file__).with_name(f"{name}.table").read_text(encoding="utf-8")
     for line in text.splitlines():
         if line.startswith("#"):
             continue

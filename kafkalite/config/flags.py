@@ -1,8 +1,19 @@
-"""The flag --set NAME=VALUE, for all commands that have configs."""
+"""The flag --set NAME=VALUE, and mistakes in flags as one sentence: for all commands."""
 
 from __future__ import annotations
 
 import argparse
+from typing import Final, NoReturn
+
+_MISTAKE: Final = 2
+
+
+class Parser(argparse.ArgumentParser):
+    """Says in one sentence on stderr what is wrong, and exits with 2."""
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with the message."""
+        self.exit(_MISTAKE, f"kafkalite: {message} ({self.prog} --help shows what there is)\n")
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:

@@ -21,7 +21,7 @@ from typing import Final
 
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import ConfigError
-from kafkalite.config.flags import add_settings
+from kafkalite.config.flags import Parser, add_settings
 from kafkalite.log.directory_lock import DirectoryLock
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.log.files import FILES, deleted_directory
@@ -126,7 +126,7 @@ def _everything_in(path: Path) -> Iterator[Path]:
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="kafkalite grow",
         description="Give the metadata of a one-process broker, which does not run, to Apache "
         "Kafka's controllers.",

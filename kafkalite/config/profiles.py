@@ -9,7 +9,8 @@ from typing import Final
 
 from kafkalite.config.definition import ConfigError
 
-# For tests, which have few members and no time: groups rebalance as fast as members can say so.
+# For tests, which have few members and no time: groups rebalance as fast as members can say so, and
+# nothing goes away by itself.
 _TEST: Final = {
     # The first member need not wait for others (Kafka: 3 s).
     "group.initial.rebalance.delay.ms": "0",
@@ -21,6 +22,8 @@ _TEST: Final = {
     # A test's groups and transactions are few; fewer partitions are made and read in no time.
     "offsets.topic.num.partitions": "4",
     "transaction.state.log.num.partitions": "4",
+    # Tests write records with times of years ago, which retention would take as soon as it looks.
+    "log.retention.ms": "-1",
 }
 
 PROFILES: Final = MappingProxyType({"test": MappingProxyType(_TEST)})

@@ -48,7 +48,7 @@ class QuorumConfig:
 
 
 def is_broker_only(config: BrokerConfig) -> bool:
-    """Tells whether process.roles asks for a broker under other controllers.
+    """True if process.roles asks for a broker under other controllers.
 
     Raises ConfigError.
     """

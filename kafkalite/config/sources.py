@@ -79,15 +79,18 @@ _KAFKA_REPLICATION_FACTOR: Final = 3
 def built_in(properties: Mapping[str, str]) -> dict[str, str]:
     """The lowest layer of configs for a broker with these properties.
 
-    Internal topics get as many replicas as there are nodes, at most Kafka's three. How many nodes a
-    cluster of several processes has is not known here, and Kafka's defaults hold.
+    `log.dir` counts where it stands alone, as in Kafka. Internal topics get as many replicas as
+    there are nodes, at most Kafka's three. How many nodes a cluster of several processes has is not
+    known here, and Kafka's defaults hold.
     """
+    layer = dict(BUILT_IN)
+    if "log.dir" in properties:
+        del layer["log.dirs"]
     if properties.get("process.roles", "").strip() == "broker":
-        return dict(BUILT_IN)
+        return layer
     nodes = properties.get("kafkalite.nodes", "1").strip()
     # Anything but a number is refused where configs are checked.
     count = int(nodes) if nodes.isdecimal() else 1
-    layer = dict(BUILT_IN)
     if count < _KAFKA_REPLICATION_FACTOR:
         layer |= dict.fromkeys(_REPLICATION_FACTORS, str(max(1, count)))
         layer |= dict.fromkeys(_MIN_IN_SYNC, "1")

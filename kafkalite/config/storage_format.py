@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import ConfigError
-from kafkalite.config.flags import add_settings
+from kafkalite.config.flags import Parser, add_settings
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import (
@@ -67,7 +67,7 @@ def format_directory(path: Path, cluster_id: str, node_id: int, ignore_formatted
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="kafkalite format",
         description="Make the data directories of a broker of a cluster.",
         allow_abbrev=False,

@@ -1,19 +1,23 @@
 """Moving a cluster's time on: what falls due happens, in order, and is reported.
 
-The clock steps from deadline to deadline. At each the members whose time is up are let go;
-then the target is set, and each job that time brings about is done once, in a fixed order.
+The clock steps from deadline to deadline. At each the members whose time is up are let go, and
+acquisition locks of share groups run out; then the target is set, and each job that time brings
+about is done once, in a fixed order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from kafkalite.broker import Broker
 from kafkalite.control.answers import Advanced, Due
 from kafkalite.control.clock import ClusterClock
 from kafkalite.coordinators.transaction_coordinator.transaction import TransactionState
 from kafkalite.group_coordinator.interventions import MemberOfGroup
+
+if TYPE_CHECKING:
+    from kafkalite.replica.share.share_partitions import AcquisitionLock, SharePartitions
 
 # Timers that fire for ever within one jump would keep the loop: nothing has so many.
 _MOST_STEPS: Final = 100_000
@@ -32,13 +36,18 @@ async def advance(
     `connected` are the members whose connections are open: with `keep` their sessions are put
     off by the jump, as if they had been heard of meanwhile.
     """
-    groups = broker.services.group_coordinator.interventions
+    services = broker.services
+    groups = services.group_coordinator.interventions
     report = Advanced(from_ms=clock.now_ms())
     target = clock.time() + by_ms / 1000
     if members == "keep":
         report.kept_members = groups.put_off(connected, by_ms / 1000)
     for _ in range(_MOST_STEPS):
-        now, due = clock.time(), groups.next_time()
+        queues = services.share.opened_partitions
+        now = clock.time()
+        due = groups.next_time()
+        if queues is not None:
+            due = min(due, queues.next_lock_time())
         if due > target:
             break
         if due > now:
@@ -63,6 +72,22 @@ def _expire(broker: Broker, clock: ClusterClock, report: Advanced) -> None:
         report.fired.append(
             Due(clock.now_ms(), f"member {member_id} of group {group_id} was let go")
         )
+    queues = broker.services.share.opened_partitions
+    if queues is not None:
+        report.fired += [
+            Due(clock.now_ms(), f"{_named(queues, lock)} ran out")
+            for lock in queues.locks()
+            if lock.at <= clock.time()
+        ]
+        queues.release_due()
+
+
+def _named(queues: SharePartitions, lock: AcquisitionLock) -> str:
+    key = lock.key
+    return (
+        f"acquisition lock of member {lock.member_id} in group {key.group_id} "
+        f"on {queues.topic_name(key.topic_id)}-{key.partition}"
+    )
 
 
 async def _do_jobs(broker: Broker, clock: ClusterClock, report: Advanced) -> None:
@@ -109,7 +134,8 @@ def _notes(broker: Broker, by_ms: int) -> list[str]:
 
 
 def due_next(broker: Broker, clock: ClusterClock, limit: int = 20) -> list[Due]:
-    """Says what time will bring about next: sessions and transactions, the earliest first."""
+    """Says what time will bring about next: ends of sessions, of acquisition locks and of
+    transactions, the earliest first."""
     now_ms, now = clock.now_ms(), clock.time()
     due = [
         Due(
@@ -118,6 +144,12 @@ def due_next(broker: Broker, clock: ClusterClock, limit: int = 20) -> list[Due]:
         )
         for each in broker.services.group_coordinator.interventions.deadlines()
     ]
+    queues = broker.services.share.opened_partitions
+    if queues is not None:
+        due += [
+            Due(now_ms + round((each.at - now) * 1000), _named(queues, each))
+            for each in queues.locks()
+        ]
     due += [
         Due(
             each.start_timestamp_ms + each.timeout_ms,

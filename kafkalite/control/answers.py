@@ -211,12 +211,13 @@ class ClusterView(Struct, frozen=True, kw_only=True):
 
 
 class WasReset(Struct, frozen=True):
-    """Says how long it took, and what is gone."""
+    """Says how long it took, what is gone, and how many connections were kept."""
 
     took_ms: float
     topics: int
     records: int
     groups: int
+    connections: int = 0
 
 
 class ConnectionView(Struct, frozen=True):
@@ -226,6 +227,7 @@ class ConnectionView(Struct, frozen=True):
     client_id: str
     node: int
     listener: str
+    software: str = ""
 
 
 class ClockView(Struct, frozen=True, kw_only=True):
@@ -305,6 +307,15 @@ class Seeded(Struct, frozen=True):
     topics: int
     records: int
     groups: int
+
+
+class UnsupportedView(Struct, frozen=True):
+    """A config that was set to another value than its default, and has no effect, or is unknown."""
+
+    where: str
+    name: str
+    value: str
+    why: str
 
 
 class Health(Struct, frozen=True):

@@ -1,5 +1,4 @@
-"""A cluster that can be reset, frozen and made to fail: a Broker, its clock, and who takes its
-place.
+"""A cluster that can be reset, frozen and made to fail: a Broker, its clock, and its successors.
 
 A reset swaps. Another broker with a new, empty directory takes over the listening sockets;
 the old one is abandoned as if it had been killed, its connections are cut, and its files are
@@ -10,9 +9,8 @@ is opened while nothing happens, once a first reset has shown that there may be 
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -20,31 +18,28 @@ from urllib.parse import urlsplit
 import trio
 
 from kafkalite.broker import Broker
+from kafkalite.cluster.ids import seeded_id
 from kafkalite.config import BrokerConfig
 from kafkalite.control.clock import ClusterClock
+from kafkalite.control.core import Core
 from kafkalite.control.faults.disk import FaultyFiles
+from kafkalite.control.forgetting import TRASH, emptied, forgetting, removed
+from kafkalite.control.spare import Spare
 from kafkalite.control.spy.spy import Spy
 from kafkalite.log.files import FILES, UnsyncedFiles
+from kafkalite.requests.slices import in_slices_of_task
 from kafkalite.server.listener import Listener, closed_socket, open_node_listeners
 from kafkalite.server.loop import Loop
+from kafkalite.server.released import close_released
 
 if TYPE_CHECKING:
+    from kafkalite.control.clusters import Clusters
     from kafkalite.control.faults.faults import Faults
 
 logger = logging.getLogger(__name__)
 
-# The spare is opened when the loop has had this long for what was waiting.
-_SPARE_AFTER_SECONDS: Final = 0.02
-TRASH: Final = ".trash-"
-# Configs that a cluster does not share with those made beside it.
-_OWN_CONFIGS: Final = frozenset(
-    {
-        *("listeners", "advertised.listeners", "log.dirs", "log.dir", "kafkalite.cluster.id"),
-        *("kafkalite.control.port", "kafkalite.control.host", "kafkalite.control.token"),
-        *("kafkalite.metrics.port", "kafkalite.metrics.host", "kafkalite.nodes", "node.id"),
-        *("broker.id", "listener.security.protocol.map", "inter.broker.listener.name"),
-    }
-)
+# The loop has this long for what was waiting before a broker is forgotten.
+_FORGET_AFTER_SECONDS: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +49,6 @@ class Was:
     topics: int
     records: int
     groups: int
-
-
-@dataclass(slots=True)
-class _Core:
-    """A broker that is open, with what belongs to it alone."""
-
-    broker: Broker
-    clock: ClusterClock
-    directory: Path
-    ended: trio.Event = field(default_factory=trio.Event)
-    is_replaced: bool = False
 
 
 class ControlledCluster:
@@ -90,18 +74,21 @@ class ControlledCluster:
         self._keeps_directory = keeps_directory
         self.files = FaultyFiles(FILES if keeps_directory else UnsyncedFiles())
         self._number = 0
-        self._core: _Core
-        self._spare: _Core | None = None
-        self._is_opening_spare = False
+        self._core: Core
+        self._spare = Spare(self._opening_spare)
         self._nursery: trio.Nursery
         self._stop = trio.Event()
         self._cluster_id = config.string("kafkalite.cluster.id")
+        if self._cluster_id is None and not keeps_directory:
+            self._cluster_id = seeded_id(config.seed)
         self._faults: Faults | None = None
         self.spy = Spy(self)
         self._metrics_port: str | None = None
         self._fill: Callable[[Path], None] | None = None
         self.ended = trio.Event()
         self.resets = 0
+        # All clusters, for the verbs that faults do to this one.
+        self.verbs_of: Clusters | None = None
 
     def begin_with(self, fill: Callable[[Path], None]) -> None:
         """Before `run`: have `fill` make the data directory that it begins with."""
@@ -111,13 +98,14 @@ class ControlledCluster:
         """Says what clusters made beside this one have from it: all but addresses, ports and
         places.
         """
-        given = self._config.given
-        listeners = [each.host for each in self._config.listeners()]
-        host = f"[{listeners[0]}]" if ":" in listeners[0] else listeners[0]
-        return {
-            **{name: value for name, value in given.items() if name not in _OWN_CONFIGS},
-            "listeners": f"PLAINTEXT://{host}:0",
-        }
+        from kafkalite.control.shared_configs import shared_configs  # rarely needed
+
+        return shared_configs(self._config)
+
+    @property
+    def cluster_id(self) -> str | None:
+        """Its id; None before `open` where chance decides."""
+        return self._cluster_id
 
     @property
     def broker(self) -> Broker:
@@ -160,7 +148,7 @@ class ControlledCluster:
             await self._stop.wait()
             if self._faults is not None:
                 self._faults.holds.release_all()
-            self._close_spare()
+            self._spare.close()
             self.broker.stop()
             await self.broker.stopped.wait()
         self.ended.set()
@@ -169,7 +157,7 @@ class ControlledCluster:
         """Let `run` end: what is in flight is answered."""
         self._stop.set()
 
-    def _begin(self, core: _Core) -> None:
+    def _begin(self, core: Core) -> None:
         """From here on this broker is the cluster."""
         self._core = core
         self.spy.attach()
@@ -178,7 +166,7 @@ class ControlledCluster:
 
     def _open(
         self, *, listeners: Collection[Listener], clock: ClusterClock, directory: Path | None = None
-    ) -> _Core:
+    ) -> Core:
         """A broker, open and not serving yet."""
         if directory is None:
             directory = self._new_directory()
@@ -187,7 +175,7 @@ class ControlledCluster:
             config, clock=clock, files=self.files, listeners=list(listeners), loop=self.loop
         )
         broker.__enter__()
-        return _Core(broker, clock, directory)
+        return Core(broker, clock, directory)
 
     def _config_for(self, directory: Path) -> BrokerConfig:
         changes = {} if self._keeps_directory else {"log.dirs": str(directory)}
@@ -204,15 +192,25 @@ class ControlledCluster:
         return self.root / f"state-{self._number}"
 
     async def _serve(
-        self, core: _Core, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
+        self, core: Core, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
         try:
             await core.broker.serve(task_status=task_status)
+            if core.broker.is_abandoned:
+                steps = forgetting(core.broker)
+                next(steps)
+                core.silent.set()
+                if core.is_replaced:
+                    await trio.sleep(_FORGET_AFTER_SECONDS)
+                await in_slices_of_task(steps)
+            else:
+                await in_slices_of_task(core.broker.closing())
         finally:
             core.broker.__exit__(None, None, None)
+            core.silent.set()
             core.ended.set()
         if core.is_replaced and not self._keeps_directory:
-            await _remove(core.directory)
+            await removed(core.directory)
 
     # Reset
 
@@ -227,38 +225,57 @@ class ControlledCluster:
             sum(1 for _ in services.group_coordinator.interventions.groups()),
         )
 
-    async def reset(self, keep: Collection[str] = ()) -> None:
+    async def reset(
+        self,
+        keep: Collection[str] = (),
+        *,
+        fill: Callable[[Path], None] | None = None,
+        keeps_connections: bool = False,
+    ) -> int:
         """Begin again with nothing, at the same addresses, with the same cluster id.
 
-        `keep` names what stays: "faults", "clock". Raises StartError.
+        `keep` names what stays: "faults", "clock". `fill` makes the data directory to begin with,
+        in a thread. `keeps_connections`: those that can be stay open; how many those were.
+        Raises StartError, OSError.
         """
         clock = self.clock if "clock" in keep else ClusterClock()
+        directory = await self._filled(fill)
         clock.forget_subscribers()
         if "faults" not in keep and self._faults is not None:
             self._faults.forget()
             self._faults = None
-        await self._swap(None, clock)
+        kept = await self._swap(directory, clock, fill, keeps_connections=keeps_connections)
         self.resets += 1
         self.spy.events.put("cluster.reset")
-        if not self._keeps_directory and self._spare is None:
-            self._nursery.start_soon(self._open_spare)
+        if not self._keeps_directory:
+            self._nursery.start_soon(self._spare.open)
+        return kept
 
     async def replace_data(self, fill: Callable[[Path], None]) -> None:
         """Begin again with a directory that `fill` makes, in a thread. Raises StartError,
         OSError.
         """
+        await self._swap(await self._filled(fill), ClusterClock(), fill)
+        self.spy.events.put("cluster.restored")
+
+    async def _filled(self, fill: Callable[[Path], None] | None) -> Path | None:
+        """Make a directory; None if there is nothing to begin with."""
+        if fill is None:
+            return None
         directory = self._new_directory()
         if not self._keeps_directory:
             await trio.to_thread.run_sync(fill, directory)
-        await self._swap(directory, ClusterClock(), fill)
-        self.spy.events.put("cluster.restored")
+        return directory
 
     async def _swap(
         self,
         directory: Path | None,
         clock: ClusterClock,
         fill: Callable[[Path], None] | None = None,
-    ) -> None:
+        *,
+        keeps_connections: bool = False,
+    ) -> int:
+        """Have another broker take over; how many connections it took over."""
         old = self._core
         node_ids = self._config.afresh({}).node_ids
         listeners = old.broker.hand_on_listeners(node_ids)
@@ -266,6 +283,22 @@ class ControlledCluster:
         for node_id in node_ids:
             if node_id not in there:
                 listeners += open_node_listeners(self._config, node_id, listeners)
+        released = await old.broker.connections.release() if keeps_connections else []
+        try:
+            new = await self._succeed(old, directory, clock, fill, listeners)
+        except BaseException:
+            close_released(released)
+            raise
+        return new.broker.connections.adopt(released)
+
+    async def _succeed(
+        self,
+        old: Core,
+        directory: Path | None,
+        clock: ClusterClock,
+        fill: Callable[[Path], None] | None,
+        listeners: list[Listener],
+    ) -> Core:
         if self._keeps_directory:
             await self._empty_directory(old)
             if fill is not None:
@@ -273,7 +306,8 @@ class ControlledCluster:
         elif old.broker.metrics is not None:
             # The port of the metrics is to be free for the new broker.
             await self._end(old)
-        new = self._take_spare(listeners, clock) if directory is None else None
+        takes_spare = directory is None and clock is not old.clock
+        new = self._spare.take(listeners) if takes_spare else None
         if new is None:
             new = self._open(listeners=listeners, clock=clock, directory=directory)
         self._begin(new)
@@ -281,68 +315,32 @@ class ControlledCluster:
         old.is_replaced = True
         old.broker.abandon()
         await self._nursery.start(self._serve, new)
+        return new
 
-    async def _empty_directory(self, old: _Core) -> None:
+    async def _empty_directory(self, old: Core) -> None:
         """Let the old broker go first: the new one is to have its directory."""
         await self._end(old)
-        trash = old.directory / f"{TRASH}{self.resets}x"
-        trash.mkdir()
-        for path in list(old.directory.iterdir()):
-            if not path.name.startswith((TRASH, ".kafkalite")):
-                path.rename(trash / path.name)
-        self._nursery.start_soon(_remove, trash)
+        trash = await trio.to_thread.run_sync(emptied, old.directory, f"{TRASH}{self.resets}x")
+        self._nursery.start_soon(removed, trash)
 
-    async def _end(self, old: _Core) -> None:
-        """Let a broker go, and wait until it has given back all it had."""
+    async def _end(self, old: Core) -> None:
+        """Let a broker go, and wait until its ports and its directory are free."""
         old.is_replaced = True
         old.broker.abandon()
-        await old.ended.wait()
+        await old.silent.wait()
 
-    def _take_spare(self, listeners: list[Listener], clock: ClusterClock) -> _Core | None:
-        spare, self._spare = self._spare, None
-        if spare is None or clock is self.clock:
+    def _opening_spare(self) -> Callable[[], Core] | None:
+        if self._stop.is_set() or self.broker.metrics is not None:
             return None
-        if [_address(each) for each in spare.broker.listeners] != [
-            _address(each) for each in listeners
-        ]:
-            spare.broker.abandon()
-            spare.broker.__exit__(None, None, None)
-            return None
-        spare.broker.take_listeners(listeners)
-        return spare
-
-    async def _open_spare(self) -> None:
-        """Open a broker that a later reset can take, unless one is there or on its way."""
-        if self._is_opening_spare:
-            return
-        self._is_opening_spare = True
-        try:
-            await trio.sleep(_SPARE_AFTER_SECONDS)
-            if self._spare is not None or self.broker.metrics is not None:
-                return
-            # It knows its addresses, and listens nowhere: a stopped node's port must be closed.
-            told = [replace(each, socket=closed_socket()) for each in self.broker.listeners]
-            clock, directory = ClusterClock(), self._new_directory()
-            # Files are made, which may take longer than others can wait.
-            self._spare = await trio.to_thread.run_sync(
-                lambda: self._open(listeners=told, clock=clock, directory=directory)
-            )
-        finally:
-            self._is_opening_spare = False
-        if self._stop.is_set():
-            self._close_spare()
-
-    def _close_spare(self) -> None:
-        if self._spare is not None:
-            self._spare.broker.abandon()
-            self._spare.broker.__exit__(None, None, None)
-            self._spare = None
+        # It knows its addresses, and listens nowhere: a stopped node's port must be closed.
+        told = [replace(each, socket=closed_socket()) for each in self.broker.listeners]
+        clock, directory = ClusterClock(), self._new_directory()
+        return lambda: self._open(listeners=told, clock=clock, directory=directory)
 
     async def restart(self, *, unclean: bool = False) -> None:
         """Stop the broker and start it again on its data; `unclean`: as after kill -9."""
         old = self._core
-        node_ids = self._config.afresh({}).node_ids
-        listeners = old.broker.hand_on_listeners(node_ids)
+        listeners = old.broker.hand_on_listeners(self._config.afresh({}).node_ids)
         if unclean:
             old.broker.abandon()
         else:
@@ -366,15 +364,18 @@ class ControlledCluster:
                 lambda: self.clock.now_ms(),
                 self._run_verb,
                 self._nursery.start_soon,
+                seed=self._config.seed or 0,
                 told=self.spy.events.put,
             )
             self._faults.attach(self)
         return self._faults
 
     async def _run_verb(self, name: str, arguments: dict[str, Any]) -> None:
+        """Do a verb to this cluster. Raises Problem, ValidationError, StartError, OSError."""
         from kafkalite.control.verbs import run_in
 
-        await run_in(self, name, arguments)
+        assert self.verbs_of is not None
+        await run_in(self.verbs_of, self.name, name, arguments)
 
     @property
     def has_faults(self) -> bool:
@@ -387,13 +388,3 @@ class ControlledCluster:
         for connection in self.broker.connections:
             members |= connection.context.members
         return members
-
-
-def _address(listener: Listener) -> tuple[int, str, str, int]:
-    return listener.node_id, listener.name, listener.advertised_host, listener.advertised_port
-
-
-async def _remove(directory: Path) -> None:
-    """Remove a directory in a thread, which may take its time."""
-    with trio.CancelScope(shield=True):
-        await trio.to_thread.run_sync(lambda: shutil.rmtree(directory, ignore_errors=True))

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import trio
@@ -20,13 +22,14 @@ from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.durations import seconds
 from kafkalite.control.problems import Problem, not_found
 from kafkalite.control.questions import CreateCluster
+from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.meta_properties import random_id
 from kafkalite.server.listener import StartError
 from kafkalite.wire.errors import KafkaError
 
 DEFAULT: Final = "default"
 MOST_CLUSTERS: Final = 256
-# It is made, and sent, in memory.
+# It is made in memory, and unpacked on the disk.
 MOST_EXPORTED_BYTES: Final = 512 << 20
 _LOOK_FOR_IDLE_SECONDS: Final = 5.0
 
@@ -54,6 +57,7 @@ class Clusters:
         self._made: dict[str, _Made] = {}
         self._numbers = count(1)
         self._nursery: trio.Nursery
+        default.verbs_of = self
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve the default cluster, which is open, and all others for as long."""
@@ -107,7 +111,7 @@ class Clusters:
         except FileExistsError:  # one of this name is being made
             raise _exists(name) from None
         if source is not None:
-            cluster_id = request.configs.get("kafkalite.cluster.id") or random_id()
+            cluster_id = cluster.cluster_id or random_id()
             cluster.begin_with(lambda directory: snapshots.unfold(source, directory, cluster_id))
         try:
             await trio.to_thread.run_sync(cluster.open)
@@ -124,12 +128,16 @@ class Clusters:
         configs = {
             **self._default.configs_for_others(),
             "kafkalite.nodes": str(request.nodes),
+            **({} if request.seed is None else {"kafkalite.seed": str(request.seed)}),
+            **({} if request.as_version is None else {"kafkalite.as.version": request.as_version}),
             **request.configs,
         }
         try:
-            return ControlledCluster(name, BrokerConfig(configs), root, loop=self._default.loop)
+            cluster = ControlledCluster(name, BrokerConfig(configs), root, loop=self._default.loop)
         except ConfigError as error:
             raise Problem("invalid_config", str(error)) from None
+        cluster.verbs_of = self
+        return cluster
 
     async def _run(
         self, made: _Made, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
@@ -173,10 +181,6 @@ class Clusters:
             raise not_found("snapshot", name, hint="`snapshots` lists those there are")
         return path
 
-    def snapshot_path(self, name: str) -> Path:
-        """Says where a snapshot is. Raises Problem."""
-        return self._snapshot(name)
-
     async def save(self, cluster: ControlledCluster, name: str) -> SnapshotView:
         """Keep a cluster's data under a name; another of that name is replaced. Raises
         Problem.
@@ -199,20 +203,60 @@ class Clusters:
 
     async def archived(self, name: str) -> bytes:
         """A snapshot as a tar file. Raises Problem."""
+        from kafkalite.control import archives
+
         path = self._snapshot(name)
         size = snapshots.view(path).size_bytes
         if size > MOST_EXPORTED_BYTES:
             most = MOST_EXPORTED_BYTES >> 20
             raise Problem("too_large", f"an export may have {most} MiB", value=size)
-        return await trio.to_thread.run_sync(snapshots.archived, path)
+        return await trio.to_thread.run_sync(archives.packed, path)
+
+    @property
+    def uploads(self) -> Path:
+        """The directory for what is on its way in; on the same disk as the snapshots."""
+        return self._root / "uploads"
+
+    async def import_snapshot(self, name: str, archive: Path) -> SnapshotView:
+        """Make a snapshot of a tar file. Raises Problem."""
+        from kafkalite.control import archives
+
+        fresh = self.uploads / random_id()
+
+        def unpacked() -> SnapshotView:
+            archives.unpack(archive, fresh, MOST_EXPORTED_BYTES)
+            self._try(fresh)
+            self._snapshots.mkdir(parents=True, exist_ok=True)
+            return snapshots.put(fresh, self._snapshots / name)
+
+        try:
+            return await trio.to_thread.run_sync(unpacked)
+        except archives.NoArchiveError as error:
+            raise Problem("invalid_archive", f"this is no snapshot: {error}") from None
+        except (StartError, InconsistentDataDirectory, OSError) as error:
+            raise Problem("refused", f"no snapshot was made: {error}") from None
+        finally:
+            with trio.CancelScope(shield=True):
+                await trio.to_thread.run_sync(shutil.rmtree, fresh, True)
+
+    def _try(self, snapshot: Path) -> None:
+        """Open a snapshot as a cluster does that begins with it. Raises StartError and OSError."""
+        with TemporaryDirectory(dir=self.uploads, ignore_cleanup_errors=True) as root:
+            cluster = self._new("import", CreateCluster(), Path(root))
+            cluster_id = cluster.cluster_id or random_id()
+            cluster.begin_with(lambda directory: snapshots.unfold(snapshot, directory, cluster_id))
+            cluster.open()
+            cluster.close()
 
     async def restore(self, cluster: ControlledCluster, name: str) -> None:
         """Have a cluster go on from a snapshot, of another one perhaps. Raises Problem."""
+        await cluster.replace_data(self.filling(cluster, name))
+
+    def filling(self, cluster: ControlledCluster, name: str) -> Callable[[Path], None]:
+        """Makes a data directory of a cluster of a snapshot. Raises Problem."""
         source = self._snapshot(name)
         cluster_id = cluster.broker.services.cluster.cluster_id
-        await cluster.replace_data(
-            lambda directory: snapshots.unfold(source, directory, cluster_id)
-        )
+        return lambda directory: snapshots.unfold(source, directory, cluster_id)
 
     def snapshots(self) -> list[SnapshotView]:
         """All snapshots."""

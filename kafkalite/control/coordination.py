@@ -1,5 +1,5 @@
-"""The coordinator of a group or of a transactional id: the values of its verbs. No broker is
-needed.
+"""The coordinator of a group or of a transactional id, and what it assigns: the values of their
+verbs. No broker is needed.
 """
 
 from __future__ import annotations
@@ -30,3 +30,12 @@ class CoordinatorView(Struct, frozen=True):
     node: int
     topic: str
     partition: int
+
+
+class AssignGroup(Struct, frozen=True, forbid_unknown_fields=True):
+    """The partitions of each member, by topic. Members are named by member id, instance id or
+    client id.
+    """
+
+    group: str
+    assignment: dict[str, dict[str, list[int]]]

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-import crc32c
-
 from kafkalite.requests.names import class_of, listed, named
+from kafkalite.wire.checksum import crc32c
 from kafkalite.wire.record_batch import HEADER_BYTES, RecordBatch
 from kafkalite.wire.schema import FIELDS, fields_of
 
@@ -106,7 +105,7 @@ class GivenOut:
             if wanted != producer_id:
                 part = memoryview(out)[position : position + size]
                 part[_PRODUCER_ID] = wanted.to_bytes(8, "big", signed=True)
-                part[_CRC] = crc32c.crc32c(bytes(part[_CRC.stop :])).to_bytes(4, "big")
+                part[_CRC] = crc32c(bytes(part[_CRC.stop :])).to_bytes(4, "big")
             position += size
         return bytes(out)
 

@@ -11,20 +11,22 @@ import hmac
 import logging
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import msgspec
+import trio
 
-from kafkalite.control.clusters import Clusters
+from kafkalite.control.clusters import MOST_EXPORTED_BYTES, Clusters
 from kafkalite.control.conversion import converted
 from kafkalite.control.guard import LOOPBACK
 from kafkalite.control.problems import Problem
-from kafkalite.control.verbs import VERBS, Verb
-from kafkalite.server.http import HttpRequest, HttpResponse, HttpServer
+from kafkalite.control.uploads import spooled
+from kafkalite.control.verbs import EVENT_STREAM, VERBS, Verb
+from kafkalite.server.http import HttpRequest, HttpResponse, HttpServer, HttpStream, Send
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -35,6 +37,33 @@ logger = logging.getLogger(__name__)
 PREFIX: Final = "/v1"
 _WITHOUT_TOKEN: Final = frozenset({"health"})
 _JSON: Final = "application/json"
+
+
+MOST_STREAMS: Final = 32
+_SILENCE_SECONDS: Final = 15.0
+_SENT_AT_ONCE: Final = 100
+# A comment, by the rules of server-sent events.
+_NOTHING_NEW: Final = b": nothing new\n\n"
+
+
+class Message(Protocol):
+    """One message of a stream."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+
+
+class Messages(Protocol):
+    """A stream as its verb makes it."""
+
+    @property
+    def is_over(self) -> bool: ...
+
+    async def batch(self) -> Sequence[Message]:
+        """The messages since the last time, after a while; there may be none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +102,15 @@ class ControlServer:
         self._token = token
         self._hosts = LOOPBACK | hosts
         self._routes = _routes()
+        self._body_types = {_JSON, *(each.upload for each in VERBS.values())}
+        self._streams = 0
         self._server = HttpServer(self.answer, _refusal)
 
     async def serve(self, listener: socket.socket) -> None:
         """Serve for ever on a socket that listens."""
         await self._server.serve(listener)
 
-    async def answer(self, request: HttpRequest) -> HttpResponse:
+    async def answer(self, request: HttpRequest) -> HttpResponse | HttpStream:
         """The answer to a request; what is wrong with it as problem+json (RFC 9457)."""
         try:
             return await self._answer(request)
@@ -90,7 +121,7 @@ class ControlServer:
         except KafkaError as error:
             return _problem(Problem("refused", error.message or error.code.name))
 
-    async def _answer(self, request: HttpRequest) -> HttpResponse:
+    async def _answer(self, request: HttpRequest) -> HttpResponse | HttpStream:
         self._guard(request)
         url = urlsplit(request.target)
         if not url.path.startswith(f"{PREFIX}/"):
@@ -102,10 +133,43 @@ class ControlServer:
         verb, in_path = self._route(request.method, url.path)
         if verb.name not in _WITHOUT_TOKEN:
             self._check_token(request)
-        asked = self._asked(verb, in_path, request, url.query)
-        done = await verb.run(self._clusters, in_path.get("cluster", "default"), asked)
+        if verb.upload is not None:
+            done = await self._run_with_file(verb, in_path, request)
+        else:
+            asked = await self._asked(verb, in_path, request, url.query)
+            done = await verb.run(self._clusters, in_path.get("cluster", "default"), asked)
+        if verb.is_stream:
+            return self._stream(done)
         data = done.data if verb.content_type != _JSON else msgspec.json.encode(done)
         return HttpResponse(HTTPStatus.OK, data, verb.content_type)
+
+    async def _run_with_file(
+        self, verb: Verb, in_path: Mapping[str, str], request: HttpRequest
+    ) -> Any:
+        """Raises Problem, ValidationError, BodyTooLargeError."""
+        _check_type(request, str(verb.upload))
+        # Names and size are checked before the file is taken.
+        if int(request.headers.get("content-length", 0)) > MOST_EXPORTED_BYTES:
+            raise Problem("too_large", f"a file may have {MOST_EXPORTED_BYTES >> 20} MiB")
+        converted({**in_path, "file": ""}, verb.request, strict=False)
+        clusters = self._clusters
+        async with spooled(request.body, clusters.uploads, MOST_EXPORTED_BYTES) as path:
+            asked = converted({**in_path, "file": str(path)}, verb.request, strict=False)
+            return await verb.run(clusters, in_path.get("cluster", "default"), asked)
+
+    def _stream(self, messages: Messages) -> HttpStream:
+        """Server-sent events, each with the place after it as its id. Raises Problem."""
+        if self._streams >= MOST_STREAMS:
+            raise Problem("too_many", f"{MOST_STREAMS} streams are open already")
+
+        async def write(send: Send) -> None:
+            self._streams += 1
+            try:
+                await _written(messages, send)
+            finally:
+                self._streams -= 1
+
+        return HttpStream(EVENT_STREAM, write)
 
     async def _file(self, request: HttpRequest, path: str) -> HttpResponse:
         """A file of the page, which asks for no token. Raises Problem."""
@@ -134,8 +198,8 @@ class ControlServer:
         origin = request.headers.get("origin")
         if origin is not None and origin != f"http://{request.headers['host']}":
             raise Problem("forbidden", f"{origin} may not ask anything here", value=origin)
-        if request.body and request.headers.get("content-type", "").partition(";")[0] != _JSON:
-            raise Problem("unsupported_media_type", f"a body must be {_JSON}")
+        if request.has_body and _type_of(request) not in self._body_types:
+            _check_type(request, _JSON)
 
     def _check_token(self, request: HttpRequest) -> None:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -164,14 +228,16 @@ class ControlServer:
             )
         raise Problem("not_found", f"there is no {path}", hint=f"see {PREFIX}/openapi.json")
 
-    def _asked(
+    async def _asked(
         self, verb: Verb, in_path: Mapping[str, str], request: HttpRequest, query: str
     ) -> Any:
         """The verb's request. Raises ValidationError and Problem."""
         fields: dict[str, Any] = {}
-        if verb.has_body and request.body:
+        if request.has_body:
+            _check_type(request, _JSON)
+        if verb.has_body and (body := await request.body.whole()):
             try:
-                loaded = msgspec.json.decode(request.body)
+                loaded = msgspec.json.decode(body)
             except msgspec.DecodeError as error:
                 raise Problem("invalid_json", str(error)) from None
             if not isinstance(loaded, dict):
@@ -179,6 +245,8 @@ class ControlServer:
             fields = cast("dict[str, Any]", loaded)
         elif query:
             fields = dict(parse_qsl(query, keep_blank_values=True))
+        if verb.is_stream and (place := request.headers.get("last-event-id")):
+            fields["after"] = place
         known = {each.encode_name for each in msgspec.structs.fields(verb.request)}
         named = {name: text for name, text in in_path.items() if name in known}
         for name, text in named.items():
@@ -189,6 +257,36 @@ class ControlServer:
         return converted({**fields, **named}, verb.request, strict=strict, str_keys=True)
 
 
+async def _written(messages: Messages, send: Send) -> None:
+    """Send messages as they come, and a comment now and then, for proxies on the way."""
+    # The client learns at once that it is heard.
+    await send(_NOTHING_NEW)
+    sent = trio.current_time()
+    while not messages.is_over:
+        found = await messages.batch()
+        for start in range(0, len(found), _SENT_AT_ONCE):  # others have their turn in between
+            await send(b"".join(map(_message, found[start : start + _SENT_AT_ONCE])))
+            sent = trio.current_time()
+        if trio.current_time() > sent + _SILENCE_SECONDS:
+            await send(_NOTHING_NEW)
+            sent = trio.current_time()
+
+
+def _message(message: Message) -> bytes:
+    head = f"id: {message.id}\nevent: {message.kind}\ndata: "
+    return head.encode() + msgspec.json.encode(message) + b"\n\n"
+
+
+def _check_type(request: HttpRequest, wanted: str) -> None:
+    """Raises Problem for a body of another type."""
+    if _type_of(request) != wanted:
+        raise Problem("unsupported_media_type", f"a body must be {wanted}")
+
+
+def _type_of(request: HttpRequest) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip()
+
+
 _PROBLEM: Final = "application/problem+json"
 
 
@@ -197,10 +295,12 @@ def _problem(problem: Problem) -> HttpResponse:
 
 
 def _refusal(status: HTTPStatus, detail: str) -> HttpResponse:
-    """The response to a request that is malformed, or too large to be read."""
+    """The response to a request that is malformed, too large to be read, or met a mistake of
+    ours."""
     if status is HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         return _problem(Problem("too_large", detail))
-    problem = {"code": "bad_request", "detail": detail, "status": int(status)}
+    code = "bad_request" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "internal_error"
+    problem = {"code": code, "detail": detail, "status": int(status)}
     return HttpResponse(status, msgspec.json.encode(problem), _PROBLEM)
 
 

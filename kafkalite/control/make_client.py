@@ -21,19 +21,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkalite.control import answers, coordination, questions, sightings
+from kafkalite.control import answers, coordination, lifecycle, questions, sightings
 from kafkalite.control.faults import rule
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One verb. `names` are the fields that are called otherwise in JSON."""
+    """One verb. `names` are the fields that are called otherwise in JSON.
+
+    `is_stream`: the answer comes as often as there is one.
+    """
 
     method: str
     path: str
     request: Any
     answer: Any
     names: dict[str, str] = field(default_factory=dict[str, str])
+    is_stream: bool = False
 
 
 ROWS: Final[dict[str, Row]] = {
@@ -54,6 +58,8 @@ def _row(verb: Verb) -> str:
     parts = [repr(verb.method), repr(verb.path), _name(verb.request), _name(verb.answer)]
     if names:
         parts.append(repr(names))
+    if verb.is_stream:
+        parts.append("is_stream=True")
     return f"    {verb.name!r}: Row({', '.join(parts)}),\n".replace("'", '"')
 
 

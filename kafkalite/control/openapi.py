@@ -112,7 +112,10 @@ def _operation(
         operation["description"] = " ".join(rest.split())
     fields = components[request["$ref"].rpartition("/")[2]]
     parameters = [_path_parameter(name, fields) for name in verb.in_path]
-    if verb.has_body:
+    if verb.upload is not None:
+        file = {"schema": {"type": "string", "format": "binary"}}
+        operation["requestBody"] = {"required": True, "content": {verb.upload: file}}
+    elif verb.has_body:
         operation["requestBody"] = _body(verb, request, fields)
     else:
         parameters += _query_parameters(verb, fields)
@@ -126,6 +129,9 @@ def _operation(
 def _content(verb: Verb, answer: dict[str, Any]) -> dict[str, Any]:
     if verb.content_type == "application/json":
         return {verb.content_type: {"schema": answer}}
+    if verb.is_stream:
+        # OpenAPI 3.1 has no words for the messages of a stream: they are the components' Sighting.
+        return {verb.content_type: {"schema": {"type": "string"}}}
     return {verb.content_type: {"schema": {"type": "string", "format": "binary"}}}
 
 

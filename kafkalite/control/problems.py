@@ -39,6 +39,11 @@ class Problem(Exception):
         """The HTTP status that goes with the code; 400 for a mistake in what was sent."""
         return _STATUS.get(self.code, HTTPStatus.BAD_REQUEST)
 
+    @property
+    def is_mistake(self) -> bool:
+        """Tells whether it is wrong wherever it is asked; else it is refused as things are."""
+        return self.code.startswith(("invalid_", "unknown_"))
+
     def as_json(self) -> dict[str, object]:
         """The members of problem+json, without those that say nothing."""
         told: dict[str, object] = {

@@ -202,6 +202,7 @@ class RecordPlace(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Encoding: TypeAlias = Literal["utf-8", "base64"]
+SnapshotText: TypeAlias = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
 
 
 class NewRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -275,51 +276,19 @@ class ClusterName(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CreateCluster(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A cluster of its own: so many nodes, these configs, the data of this snapshot."""
+    """A cluster of its own: so many nodes, these configs, the data of this snapshot.
+
+    `seed` is the number of which its ids are made. `as_version`: the release of Apache Kafka that
+    it looks like.
+    """
 
     name: str | None = None
     nodes: Annotated[int, Meta(ge=1, le=32)] = 1
     configs: dict[str, str] = {}
     snapshot: str | None = None
+    seed: int | None = None
+    as_version: str | None = None
     idle_end: Duration | None = "30m"
-
-
-class Reset(Struct, frozen=True, forbid_unknown_fields=True):
-    """Says what is to stay: "faults", "clock"."""
-
-    keep: list[Literal["faults", "clock"]] = []
-
-
-class Restart(Struct, frozen=True, forbid_unknown_fields=True):
-    """`unclean`: as after kill -9, so that the data is recovered."""
-
-    unclean: bool = False
-
-
-class NodeName(Struct, frozen=True, forbid_unknown_fields=True):
-    """A node by its id."""
-
-    node: int
-
-
-class RollNodes(Struct, frozen=True, forbid_unknown_fields=True):
-    """The time that each node is away."""
-
-    pause: Duration = "200ms"
-
-
-class MoveLeader(Struct, frozen=True, forbid_unknown_fields=True):
-    """The node that is to lead a partition, or all: the next one in sync unless told."""
-
-    topic: str
-    partition: int | None = None
-    to: int | None = None
-
-
-class ConnectionName(Struct, frozen=True, forbid_unknown_fields=True):
-    """A connection by its client's address and port."""
-
-    connection: str
 
 
 class Advance(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -373,7 +342,7 @@ class ReleaseFault(Struct, frozen=True, forbid_unknown_fields=True):
 class SnapshotName(Struct, frozen=True, forbid_unknown_fields=True):
     """A snapshot by its name."""
 
-    snapshot: Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+    snapshot: SnapshotText
 
 
 class SeedTopic(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

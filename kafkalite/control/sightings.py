@@ -8,6 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct
 
+from kafkalite.control.faults.rule import Duration
+from kafkalite.control.questions import SnapshotText
+
 Mode = Literal["off", "on", "full"]
 Outcome = Literal["waiting", "answered", "none", "closed", "silent"]
 
@@ -39,6 +42,25 @@ class ListEvents(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
     after: int | None = None
     limit: Annotated[int, Meta(ge=1, le=10_000)] = 100
     kind: str | None = None
+
+
+class Follow(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Requests, events or both, from a place on (`after`: the id of a sighting), or from now on.
+
+    The others are as for lists; `waiting`: requests without an answer yet, too, which come again
+    with it. It ends after `limit` sightings.
+    """
+
+    what: Literal["all", "requests", "events"] = "all"
+    after: Annotated[str, Meta(pattern="^[0-9]{1,18}-[0-9]{1,18}$")] | None = None
+    limit: Annotated[int, Meta(ge=1)] | None = None
+    api: str | None = None
+    client_id: str | None = None
+    topic: str | None = None
+    error: str | None = None
+    kind: str | None = None
+    bodies: bool = False
+    waiting: bool = False
 
 
 class SetSpy(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -77,7 +99,7 @@ class RequestView(Struct, frozen=True, kw_only=True):
     error in the answer, by Kafka's name; `fault` is the fault that was applied. `why` tells why
     there is no answer. `request` and `answer` are there where they were asked for, and
     `undecodable` says what could not be decoded, with the position. `truncated`: not all of the
-    request was kept.
+    request was kept. `software` is the client's name and version, as it gave them.
     """
 
     seq: int
@@ -100,6 +122,9 @@ class RequestView(Struct, frozen=True, kw_only=True):
     answer: dict[str, Any] | None = None
     undecodable: str | None = None
     truncated: bool = False
+    software: str = ""
+    node: int = 0
+    listener: str = ""
 
 
 class EventView(Struct, frozen=True, kw_only=True):
@@ -111,6 +136,39 @@ class EventView(Struct, frozen=True, kw_only=True):
     kind: str
     about: dict[str, str | int]
     why: str
+
+
+class Sighting(Struct, frozen=True, kw_only=True):
+    """One request or one event as it comes; or how many are no longer kept (`missed`).
+
+    `id` is the place to go on from.
+    """
+
+    id: str
+    request: RequestView | None = None
+    event: EventView | None = None
+    missed: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The name of what it has: "request", "event" or "missed"."""
+        return "request" if self.request else "event" if self.event else "missed"
+
+
+class CountTraffic(Struct, frozen=True, forbid_unknown_fields=True):
+    """Says for how long requests are counted."""
+
+    over: Duration = "1s"
+
+
+class TrafficView(Struct, frozen=True, kw_only=True):
+    """Requests in so many seconds, in all and by API, and the bytes of frames in both ways."""
+
+    seconds: float
+    requests: int
+    request_bytes: int
+    answer_bytes: int
+    apis: dict[str, int]
 
 
 class TraceFile(Struct, frozen=True):
@@ -125,6 +183,14 @@ class ArchiveFile(Struct, frozen=True):
 
     content_type: ClassVar[str] = "application/x-tar"
     data: bytes
+
+
+class ImportSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
+    """A name for a snapshot, and the tar file to make it of. Over HTTP the file is the body."""
+
+    upload: ClassVar[str] = "application/x-tar"
+    snapshot: SnapshotText
+    file: str
 
 
 class RecordingFile(Struct, frozen=True):

@@ -9,12 +9,10 @@ makes opening the copy quick.
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
-import tarfile
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from kafkalite.broker import Broker
 from kafkalite.control.answers import SnapshotView
@@ -30,8 +28,7 @@ from kafkalite.log.log import Log
 from kafkalite.log.meta_properties import read_meta_properties, write_meta_properties
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """The files of a snapshot: what is linked, what is copied and how many bytes of it."""
 
     links: list[tuple[Path, Path]]
@@ -83,9 +80,14 @@ def carry_out(plan: Plan, target: Path) -> SnapshotView:
         (temporary / name).parent.mkdir(parents=True, exist_ok=True)
         _copy(source, temporary / name, size)
     (temporary / CLEAN_SHUTDOWN).write_text('{"version":0,"brokerEpoch":-1}')
+    return put(temporary, target)
+
+
+def put(made: Path, target: Path) -> SnapshotView:
+    """Have a directory be the snapshot of this path, in another's place if there is one."""
     if target.exists():
         shutil.rmtree(target)
-    temporary.rename(target)
+    made.rename(target)
     return view(target)
 
 
@@ -137,12 +139,3 @@ def view(snapshot: Path) -> SnapshotView:
         sum(each.st_nlink > 1 for each in sizes),
         sum(each.st_size for each in sizes),
     )
-
-
-def archived(snapshot: Path) -> bytes:
-    """A snapshot as a tar file, whose names begin below the data directory."""
-    target = io.BytesIO()
-    with tarfile.open(fileobj=target, mode="w") as archive:
-        for path in sorted(snapshot.iterdir()):
-            archive.add(path, path.name)
-    return target.getvalue()

@@ -13,12 +13,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Final, get_type_hints
 
-from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
 from kafkalite.control.operations import (
+    assigning,
     clusters,
     coordinators,
     faults,
+    following,
     groups,
     recording,
     searching,
@@ -26,9 +27,13 @@ from kafkalite.control.operations import (
     spying,
     state,
     topics,
+    traffic,
+    unsupported,
 )
+from kafkalite.control.problems import Problem
 
 _CLUSTER: Final = "/clusters/{cluster}"
+EVENT_STREAM: Final = "text/event-stream"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +57,20 @@ class Verb:
 
     @property
     def answer(self) -> Any:
-        """The type of what it gives."""
-        return get_type_hints(self.function)["return"]
+        """The type of what it gives; of a stream, that of one message."""
+        given = get_type_hints(self.function)["return"]
+        return getattr(given, "message", given)
+
+    @property
+    def is_stream(self) -> bool:
+        """Tells whether it gives messages as they come."""
+        return hasattr(get_type_hints(self.function)["return"], "message")
 
     @property
     def content_type(self) -> str:
-        """The type of the answer's body: JSON, unless it is a file."""
+        """The type of the answer's body: JSON, unless it is a file or a stream."""
+        if self.is_stream:
+            return EVENT_STREAM
         content_type: str = getattr(self.answer, "content_type", "application/json")
         return content_type
 
@@ -75,6 +88,12 @@ class Verb:
     def has_body(self) -> bool:
         """Tells whether its request comes as JSON."""
         return self.method in ("POST", "PUT")
+
+    @property
+    def upload(self) -> str | None:
+        """The type of the file that comes as its body; None if its request comes as JSON."""
+        content_type: str | None = getattr(self.request, "upload", None)
+        return content_type
 
     async def run(self, all_clusters: Clusters, cluster: str, request: Any) -> Any:
         """Do it. Raises Problem."""
@@ -106,6 +125,8 @@ _TABLE: Final = (
     Verb("snapshots.delete", "DELETE", "/snapshots/{snapshot}", clusters.delete_snapshot),
     Verb("snapshots.save", "PUT", _of("/snapshots/{snapshot}"), clusters.save_snapshot),
     Verb("snapshots.restore", "POST", _of("/restore"), clusters.restore_snapshot),
+    Verb("snapshots.export", "GET", "/snapshots/{snapshot}/archive", clusters.export_snapshot),
+    Verb("snapshots.import", "PUT", "/snapshots/{snapshot}/archive", clusters.import_snapshot),
     Verb("export", "GET", _of("/archive"), clusters.export_cluster),
     Verb("topics.list", "GET", _of("/topics"), topics.list_topics),
     Verb("topics.show", "GET", _of("/topics/{topic}"), topics.show_topic),
@@ -132,6 +153,7 @@ _TABLE: Final = (
     Verb("groups.delete", "DELETE", _of("/groups/{group}"), groups.delete_group),
     Verb("groups.expire", "POST", _of("/groups/{group}/expire"), groups.expire_members),
     Verb("groups.rebalance", "POST", _of("/groups/{group}/rebalance"), groups.rebalance_group),
+    Verb("groups.assign", "PUT", _of("/groups/{group}/assignment"), assigning.assign_group),
     Verb("transactions.list", "GET", _of("/transactions"), groups.list_transactions),
     Verb("transactions.show", "GET", _of("/transactions/{transaction}"), groups.show_transaction),
     Verb(
@@ -151,6 +173,7 @@ _TABLE: Final = (
     Verb("nodes.list", "GET", _of("/nodes"), state.list_nodes),
     Verb("nodes.add", "POST", _of("/nodes"), state.add_node),
     Verb("nodes.roll", "POST", _of("/nodes/roll"), state.roll_nodes),
+    Verb("nodes.restart", "POST", _of("/nodes/{node}/restart"), state.restart_node),
     Verb("nodes.stop", "POST", _of("/nodes/{node}/stop"), state.stop_node),
     Verb("nodes.start", "POST", _of("/nodes/{node}/start"), state.start_node),
     Verb("nodes.remove", "DELETE", _of("/nodes/{node}"), state.remove_node),
@@ -171,26 +194,39 @@ _TABLE: Final = (
     Verb("clock.run", "POST", _of("/clock/run"), state.run_clock),
     Verb("clock.skew", "POST", _of("/clock/skew"), state.skew_clock),
     Verb("clock.reset", "POST", _of("/clock/reset"), state.reset_clock),
+    Verb("doctor", "GET", _of("/unsupported"), unsupported.list_unsupported),
+    Verb("traffic", "GET", _of("/traffic"), traffic.count_traffic),
     Verb("connections.list", "GET", _of("/connections"), state.list_connections),
     Verb("connections.close", "DELETE", _of("/connections/{connection}"), state.close_connection),
     Verb("requests.list", "GET", _of("/requests"), spying.list_requests),
     Verb("requests.show", "GET", _of("/requests/{seq}"), spying.show_request),
     Verb("requests.clear", "DELETE", _of("/requests"), spying.forget_requests),
     Verb("events", "GET", _of("/events"), spying.list_events),
+    Verb("stream", "GET", _of("/stream"), following.follow),
     Verb("spy.show", "GET", _of("/spy"), spying.show_spy),
     Verb("spy.set", "PUT", _of("/spy"), spying.set_spy),
     Verb("recording.start", "PUT", _of("/recording"), recording.start_recording),
     Verb("recording.save", "GET", _of("/recording"), recording.save_recording),
-    Verb("trace", "GET", _of("/trace"), spying.save_trace),
+    Verb("trace.save", "GET", _of("/trace"), spying.save_trace),
 )
 
 VERBS: Final[dict[str, Verb]] = {verb.name: verb for verb in _TABLE}
 
 
-async def run_in(cluster: ControlledCluster, name: str, arguments: dict[str, Any]) -> Any:
-    """Do a verb to one cluster: what a fault does at exactly its request. Raises Problem."""
+def request_of(name: str, arguments: dict[str, Any]) -> Any:
+    """The request of a verb that a fault is to do. Raises Problem."""
+    from msgspec import ValidationError
+
     from kafkalite.control.conversion import converted
 
-    verb = VERBS[name]
-    request = converted(arguments, verb.request, strict=False)
-    return await verb.function(cluster, request)
+    if name not in VERBS:
+        raise Problem("unknown_verb", f"there is no verb {name!r}", value=name)
+    try:
+        return converted(arguments, VERBS[name].request, strict=False)
+    except ValidationError as error:
+        raise Problem("invalid_fault", f"{name} does not take this: {error}") from None
+
+
+async def run_in(all_clusters: Clusters, cluster: str, name: str, arguments: dict[str, Any]) -> Any:
+    """Do a verb to one cluster: what a fault does at exactly its request. Raises Problem."""
+    return await VERBS[name].run(all_clusters, cluster, request_of(name, arguments))

@@ -39,10 +39,10 @@ def topic_of(broker: Broker, name: str) -> Topic:
 
 def partition_of(broker: Broker, topic: str, index: int) -> Partition:
     """A partition. Raises Problem."""
-    partitions = topic_of(broker, topic).partitions
-    if not 0 <= index < len(partitions):
+    found = topic_of(broker, topic).partition(index)
+    if found is None:
         raise not_found("partition", f"{topic}-{index}")
-    return partitions[index]
+    return found
 
 
 def topic_view(topic: Topic) -> TopicView:

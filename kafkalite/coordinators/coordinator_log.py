@@ -18,16 +18,13 @@ from kafkalite.group_coordinator.state_log import (
     ReplayedRecord,
     StateRecord,
 )
-from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.wire.control_records import ControlRecordType, read_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from kafkalite.wire.messages.stored import decode, decode_key, value_class_of
 from kafkalite.wire.record_batch import (
     NO_PRODUCER_ID,
     NO_SEQUENCE,
-    Record,
     RecordBatch,
-    build_batch,
     iterate_batches,
     iterate_records,
 )
@@ -39,7 +36,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_READ_BYTES: Final = 1 << 20
+READ_BYTES: Final = 1 << 20
 # The bytes of fewer records are not counted.
 _COUNTED_FROM: Final = 4096
 
@@ -65,13 +62,13 @@ class ConsumerOffsetsLog:
     """`__consumer_offsets`. `now_ms` stamps the records."""
 
     def __init__(self, topics: Topics, now_ms: Callable[[], int]) -> None:
-        self._topics = topics
+        self._by_name = topics.by_name
         self._now_ms = now_ms
 
     @property
     def partition_count(self) -> int:
         """0 while the topic does not exist."""
-        topic = self._topics.get(OFFSETS_TOPIC)
+        topic = self._by_name.get(OFFSETS_TOPIC)
         return 0 if topic is None else len(topic.partitions)
 
     def leader_id(self, partition: int) -> int | None:
@@ -99,20 +96,13 @@ class ConsumerOffsetsLog:
             _check_size(target.log, records)
             if producer_id == NO_PRODUCER_ID:
                 return target.append_trusted(records, now_ms)
-            batch = build_batch(
-                [Record(timestamp=now_ms, key=key, value=value) for key, value in records],
-                producer_id=producer_id,
-                producer_epoch=producer_epoch,
-                is_transactional=True,
-            )
             # Verified before it was asked for (apis/txn_offset_commit.py).
             guard = target.log.start_verification(
                 producer_id, NO_SEQUENCE, producer_epoch, supports_epoch_bump=False
             )
-            info = target.append(batch, origin=AppendOrigin.COORDINATOR, verification_guard=guard)
+            return target.append_trusted(records, now_ms, (producer_id, producer_epoch), guard)
         except KafkaError as error:
             raise as_answered(error) from error
-        return info.base_offset
 
     def replay(self, partition: int) -> Iterator[ReplayedRecord | ReplayedMarker]:
         """All records and transaction markers, in order, up to one that is damaged."""
@@ -122,7 +112,7 @@ class ConsumerOffsetsLog:
                 yield from _replayed(batch)
 
     def _partition(self, partition: int) -> Partition:
-        topic = self._topics.get(OFFSETS_TOPIC)
+        topic = self._by_name.get(OFFSETS_TOPIC)
         if topic is None or partition >= len(topic.partitions):
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return topic.partitions[partition]
@@ -148,14 +138,17 @@ def offline_if_damaged(log: Log) -> Generator[None]:
         logger.error("partition %s is offline: %s", log.name, log.offline_reason)
 
 
-def decoded_records_of(log: Log, kinds: dict[int, str]) -> Iterator[tuple[int, Any, Any]]:
+def decoded_records_of(
+    log: Log, kinds: dict[int, str], read_bytes: int = READ_BYTES
+) -> Iterator[tuple[int, Any, Any]]:
     """Offset, key and value (None: a tombstone) of a coordinator's records, in order.
 
     `kinds` is a table of wire/messages/stored. Records of kinds that only a newer Kafka knows are
-    left out. A damaged log is taken offline.
+    left out. So many bytes are read at once, unless a batch is larger. A damaged log is taken
+    offline.
     """
     with offline_if_damaged(log):
-        for batch in batches_of(log):
+        for batch in batches_of(log, read_bytes):
             for record in () if batch.is_control else iterate_records(batch):
                 key = None if record.key is None else decode_key(record.key, kinds)
                 if key is None:
@@ -168,11 +161,11 @@ def decoded_records_of(log: Log, kinds: dict[int, str]) -> Iterator[tuple[int, A
                 )
 
 
-def batches_of(log: Log) -> Iterator[RecordBatch]:
+def batches_of(log: Log, read_bytes: int = READ_BYTES) -> Iterator[RecordBatch]:
     """All batches of a coordinator's log, in order. Raises KafkaError for a damaged one."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:
-        records = log.read(offset, _READ_BYTES, upper_bound=log.log_end_offset).records
+        records = log.read(offset, read_bytes, upper_bound=log.log_end_offset).records
         if isinstance(records, bytes):
             data = records
         else:

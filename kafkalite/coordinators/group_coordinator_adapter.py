@@ -52,11 +52,12 @@ def open_group_coordinator(
     coordinator = GroupCoordinator(
         groups,
         ConsumerOffsetsLog(topics, clock.now_ms),
-        TopicNames(topics),
+        TopicNames(topics, cluster),
         clock=clock,
         configs_of=lambda group_id: cluster.image.configs.get((GROUP_RESOURCE, group_id), {}),
-        share_state=lambda: share,
+        share_state=lambda: share.keeper,
         load=load,
+        new_uuid=lambda: cluster.ids.uuid("member"),
     )
     watcher = _Watcher(coordinator, topics)
     cluster.subscribe(watcher.metadata_changed)
@@ -82,12 +83,25 @@ def group_config(config: BrokerConfig) -> GroupConfig:
 class TopicNames:
     """The topics there are, for the coordinator."""
 
-    def __init__(self, topics: Topics) -> None:
+    def __init__(self, topics: Topics, cluster: Cluster) -> None:
         self._topics = topics
+        self._cluster = cluster
 
     def partition_count(self, topic: str) -> int:
         found = self._topics.get(topic)
         return 0 if found is None else len(found.partitions)
+
+    def partition_racks(self, topic: str) -> Sequence[Sequence[str]]:
+        image = self._cluster.image
+        brokers = image.brokers.values()
+        racks = {each.node_id: each.rack for each in brokers if each.rack is not None}
+        state = image.topics.get(topic) if racks else None
+        if state is None:
+            return ()
+        return [
+            [racks[each] for each in partition.replicas if each in racks]
+            for partition in state.partitions
+        ]
 
     def topic_id(self, topic: str) -> UUID | None:
         found = self._topics.get(topic)

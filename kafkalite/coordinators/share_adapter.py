@@ -1,13 +1,14 @@
 """Share groups in the broker: the share coordinator, the share partitions, their tasks.
 
-Both are made, and imported, when the first request needs them. Here they meet: leaders of share
-partitions and the group coordinator ask the share coordinator, which in Kafka goes over the
-network.
+Both are made, and imported, when the first request needs them. Here they meet: in one process
+leaders of share partitions and the group coordinator ask the share coordinator next door. Among
+several processes they ask it by the network, wherever it is (share_persister.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
@@ -16,21 +17,30 @@ import trio
 
 from kafkalite.cluster.image import GROUP_RESOURCE
 from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
+from kafkalite.requests.slices import at_once
 from kafkalite.supervision import every, supervised
+from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 
 if TYPE_CHECKING:
+    from kafkalite.clock import Clock
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.config import BrokerConfig
     from kafkalite.coordinators.share_coordinator.coordinator import ShareCoordinator
+    from kafkalite.coordinators.share_coordinator.linger import Linger
     from kafkalite.coordinators.share_coordinator.share_state import ShareState
+    from kafkalite.coordinators.share_persister import PendingWrite, SharePersister
     from kafkalite.coordinators.share_settings import ShareGroupSettings
+    from kafkalite.group_coordinator.share_keeper import ShareStateKeeper
     from kafkalite.replica.partition import Partition
+    from kafkalite.replica.share.acknowledging import Outcomes
     from kafkalite.replica.share.share_partition import SharePartitionKey, StateUpdate
     from kafkalite.replica.share.share_partitions import SharePartitions
+    from kafkalite.replica.share.share_sessions import TopicPartitionId
     from kafkalite.replica.topics import Topics
     from kafkalite.requests.context import RequestContext
+    from kafkalite.requests.slices import Steps
 
 T = TypeVar("T")
 
@@ -39,27 +49,53 @@ EARLIEST: Final = -2
 
 
 class ShareServices:
-    """All that share groups need, made at their first need."""
+    """All that share groups need, made at their first need.
+
+    `load` takes the steps in which the share coordinator loads. `persister` asks it where it may be
+    another process.
+    """
 
     def __init__(
-        self, config: BrokerConfig, cluster: Cluster, topics: Topics, now_ms: Callable[[], int]
+        self,
+        config: BrokerConfig,
+        cluster: Cluster,
+        topics: Topics,
+        clock: Clock,
+        *,
+        load: Callable[[Steps[None]], object] = at_once,
+        persister: SharePersister | None = None,
     ) -> None:
+        self._load = load
+        self.persister = persister
         self._config = config
         self._cluster = cluster
         self._topics = topics
-        self._now_ms = now_ms
+        self._clock = clock
+        self._now_ms = clock.now_ms
         self._needed = trio.Event()
         self._coordinator: ShareCoordinator | None = None
         self._partitions: SharePartitions | None = None
         self._settings: ShareGroupSettings | None = None
+        if persister is not None:
+            persister.lost = self._lost
+            cluster.subscribe(lambda records: self._leaders_changed())
+            topics.subscribe(self._leaders_changed)  # also when a log is opened again
 
     async def run(self) -> None:
         """Nothing before the first need; then let time pass for locks, snapshots and pruning."""
-        await self._needed.wait()
+        async with trio.open_nursery() as nursery:
+            if self.persister is not None:
+                nursery.start_soon(supervised, "share states", self.persister.run)
+            await self._needed.wait()
+            nursery.start_soon(supervised, "share groups", self._run)
+
+    async def _run(self) -> None:
         coordinator = self.coordinator
         config = coordinator.config
         async with trio.open_nursery() as nursery:
             nursery.start_soon(supervised, "share partitions", self.partitions.run)
+            if coordinator.log.linger is not None:
+                nursery.start_soon(supervised, "share state", coordinator.log.linger.run)
             for interval_ms, work in (
                 (
                     config.share_coordinator_cold_partition_snapshot_interval_ms,
@@ -85,13 +121,32 @@ class ShareServices:
                     integer("share.coordinator.cold.partition.snapshot.interval.ms"),
                     integer("share.coordinator.state.topic.prune.interval.ms"),
                 ),
-                ShareStateLog(self._topics, self._now_ms),
+                ShareStateLog(
+                    self._topics,
+                    self._now_ms,
+                    codec=Compression(integer("share.coordinator.state.topic.compression.codec")),
+                    read_bytes=integer("share.coordinator.load.buffer.size"),
+                    linger_seconds=self.linger_seconds,
+                ),
                 partition_count=self._partition_count,
                 now_ms=self._now_ms,
+                load=self._load,
+                lost=self._lost,
             )
             self._cluster.subscribe(self._metadata_changed)
             self._needed.set()
         return self._coordinator
+
+    @property
+    def linger_seconds(self) -> float:
+        """The time that updates of states wait for others, as configured; 0 for -1, which lets
+        the broker choose."""
+        return max(0, self._config.integer("share.coordinator.append.linger.ms")) / 1000
+
+    @property
+    def linger(self) -> Linger | None:
+        """The updates of states that are still to be written; None if none ever waits."""
+        return None if self._coordinator is None else self._coordinator.log.linger
 
     @property
     def partitions(self) -> SharePartitions:
@@ -100,12 +155,27 @@ class ShareServices:
 
             self._partitions = SharePartitions(
                 self._topics,
-                self,
+                self.persister or self,
                 self.settings,
                 find_offset=find_offset,
                 most_sessions=partial(self._config.integer, "group.share.max.share.sessions"),
+                clock=self._clock,
             )
             self._needed.set()
+        return self._partitions
+
+    @property
+    def keeper(self) -> ShareStateKeeper:
+        """The share coordinator for the group coordinator."""
+        if self.persister is not None:
+            return self.persister
+        from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
+
+        return KeeperNextDoor(self)
+
+    @property
+    def opened_partitions(self) -> SharePartitions | None:
+        """`partitions` if they were needed already."""
         return self._partitions
 
     @property
@@ -132,6 +202,19 @@ class ShareServices:
             if self._partitions is not None:
                 self._partitions.topics_deleted(gone)
 
+    def _leaders_changed(self) -> None:
+        """Partitions may be led elsewhere, or here: among several processes."""
+        topic = self._topics.get(SHARE_STATE_TOPIC)
+        partitions = () if topic is None else topic.partitions
+        if self._coordinator is not None or any(p.coordinated_here >= 0 for p in partitions):
+            self.coordinator.leaders_changed()
+        if self._partitions is not None:
+            self._partitions.leaders_changed()
+
+    def _lost(self, key: SharePartitionKey) -> None:
+        if self._partitions is not None:
+            self._partitions.drop(key)
+
     def when_ready(
         self, context: RequestContext, names: Iterable[str], respond: Callable[[], T]
     ) -> T | Coroutine[Any, Any, T]:
@@ -144,19 +227,73 @@ class ShareServices:
         return respond()
 
     async def make_ready(self, context: RequestContext, names: Iterable[str]) -> None:
-        """Make the topic of the states, if one of the topics named exists and that is not there."""
+        """Make the topic of the states, if one of the topics named exists and that is not there.
+
+        From then on states may be asked for.
+        """
+        if self.persister is not None:
+            await context.connection.move_to_task()
         if self._lacks_topic(names):
             await self._topics.ready_internal(SHARE_STATE_TOPIC, context)
 
     def _lacks_topic(self, names: Iterable[str]) -> bool:
-        is_made = self._topics.get(SHARE_STATE_TOPIC) is not None
-        return not is_made and any(self._topics.get(name) is not None for name in names)
+        # Heartbeats name no topics, nearly always.
+        is_wanted = any(self._topics.get(name) is not None for name in names)
+        return is_wanted and self._topics.get(SHARE_STATE_TOPIC) is None
 
     async def _respond_when_made(self, context: RequestContext, respond: Callable[[], T]) -> T:
         await self._topics.ready_internal(SHARE_STATE_TOPIC, context)
         return respond()
 
     # For leaders of share partitions
+
+    async def fetch_states(
+        self,
+        context: RequestContext,
+        group_id: str,
+        wanted: Iterable[TopicPartitionId],
+    ) -> None:
+        """Have the states of share partitions that are to be opened at hand (`open`)."""
+        persister = self.persister
+        if persister is None:
+            return
+        await context.connection.move_to_task()
+        async with trio.open_nursery() as nursery:
+            for where in wanted:
+                key = _key(group_id, *where)
+                with suppress(KafkaError):  # ShareReader says so
+                    partition = self.partitions.find_partition(where, context.node_id)
+                    if self.partitions.get(key) is None:
+                        nursery.start_soon(persister.fetch, key, partition.leader_epoch)
+
+    def pending(self, group_id: str, outcomes: Outcomes) -> Mapping[TopicPartitionId, PendingWrite]:
+        """The updates on their way to the share coordinator that acknowledgements rest on."""
+        persister = self.persister
+        if persister is None:
+            return {}
+        found = {
+            where: persister.pending(_key(group_id, *where))
+            for where, error in outcomes.items()
+            if error is None
+        }
+        return {where: write for where, write in found.items() if write is not None}
+
+    async def stored(
+        self,
+        context: RequestContext,
+        outcomes: Outcomes,
+        pending: Mapping[TopicPartitionId, PendingWrite],
+    ) -> Outcomes:
+        """The outcomes once all that they rest on is stored, or could not be."""
+        if not pending:
+            return outcomes
+        await context.connection.move_to_task()
+        failed: dict[TopicPartitionId, KafkaError | None] = {}
+        for where, write in pending.items():
+            await write.done.wait()
+            if write.error is not None:
+                failed[where] = self.partitions.as_answered(write.error)
+        return {**outcomes, **failed}
 
     def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:
         """The stored state. Raises KafkaError."""

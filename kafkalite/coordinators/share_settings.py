@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.coordinators.share_adapter import EARLIEST, LATEST
-from kafkalite.group_coordinator.config import overridden
+from kafkalite.group_coordinator.group_overrides import overridden
 from kafkalite.replica.share.share_partition import ShareLimits
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Questions to other brokers that go together: one request to each broker is under way at a time.
 
 Those that come meanwhile go in the next. Source: AddPartitionsToTxnManager,
-TransactionMarkerChannelManager.
+TransactionMarkerChannelManager, PersisterStateManager.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import trio
 
-from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
 from kafkalite.peers.link import Address, Connect, Link, PeerGone
 from kafkalite.wire.errors import ErrorCode
 
-Codes = Mapping[TopicPartition, ErrorCode]
+Codes = Mapping[Any, ErrorCode]
+"""Outcomes by what was asked about: partitions, or share partitions."""
 
 
 class Question:
     """A question about partitions; `codes` are the answer."""
 
-    def __init__(self, partitions: Collection[TopicPartition]) -> None:
+    def __init__(self, partitions: Collection[Any]) -> None:
         self.partitions = partitions
         self.codes: Codes | None = None
 

@@ -18,10 +18,15 @@ from kafkalite.wire.messages import (
     broker_heartbeat,
     broker_registration,
     create_topics,
+    delete_share_group_state,
     envelope,
     fetch,
     fetch_snapshot,
+    initialize_share_group_state,
     list_offsets,
+    read_share_group_state,
+    read_share_group_state_summary,
+    write_share_group_state,
     write_txn_markers,
 )
 from kafkalite.wire.schema import message_of
@@ -50,6 +55,26 @@ _MESSAGES: Final[tuple[tuple[type[Any], type[Any]], ...]] = (
     (
         add_partitions_to_txn.AddPartitionsToTxnRequest,
         add_partitions_to_txn.AddPartitionsToTxnResponse,
+    ),
+    (
+        initialize_share_group_state.InitializeShareGroupStateRequest,
+        initialize_share_group_state.InitializeShareGroupStateResponse,
+    ),
+    (
+        read_share_group_state.ReadShareGroupStateRequest,
+        read_share_group_state.ReadShareGroupStateResponse,
+    ),
+    (
+        write_share_group_state.WriteShareGroupStateRequest,
+        write_share_group_state.WriteShareGroupStateResponse,
+    ),
+    (
+        delete_share_group_state.DeleteShareGroupStateRequest,
+        delete_share_group_state.DeleteShareGroupStateResponse,
+    ),
+    (
+        read_share_group_state_summary.ReadShareGroupStateSummaryRequest,
+        read_share_group_state_summary.ReadShareGroupStateSummaryResponse,
     ),
     (write_txn_markers.WriteTxnMarkersRequest, write_txn_markers.WriteTxnMarkersResponse),
 )

@@ -73,7 +73,7 @@ class ControllerChannel:
                 self._complaint = str(error)
                 logger.info("controller: %s", error)
             return None
-        # CreateTopics has errors of topics only, and is asked for again by who needs the topic.
+        # CreateTopics has errors of topics only; the next request for the topic asks again.
         if getattr(answer, "error_code", ErrorCode.NONE) == ErrorCode.NOT_CONTROLLER:
             return None
         return answer

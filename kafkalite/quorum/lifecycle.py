@@ -10,6 +10,7 @@ Source: BrokerLifecycleManager, BrokerState.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Final
@@ -33,7 +34,7 @@ _STARTING_SECONDS: Final = 0.01
 # While shutting down, Kafka looks that often whether it may go.
 _SHUTDOWN_SECONDS: Final = 0.05
 # After that long a broker goes although it still leads (BrokerServer.shutdown).
-SHUTDOWN_PATIENCE_SECONDS: Final = 300.0
+_SHUTDOWN_PATIENCE_SECONDS: Final = 300.0
 
 
 class LifeState(Enum):
@@ -131,6 +132,7 @@ class Lifecycle:
             raise RegistrationRefused(
                 f"no controller registered this broker in {self._registration_seconds:g} s"
             ) from None
+        stops_at = math.inf
         while not self.may_go.is_set():
             try:
                 wait_seconds = await self._beat()
@@ -139,6 +141,12 @@ class Lifecycle:
                 wait_seconds = self._heartbeat_seconds
             if self.may_go.is_set():
                 return
+            if self._wants_shutdown:
+                stops_at = min(stops_at, trio.current_time() + _SHUTDOWN_PATIENCE_SECONDS)
+                if trio.current_time() >= stops_at:
+                    logger.warning("the controllers did not let this broker go: it goes")
+                    self._end()
+                    return
             with trio.move_on_after(wait_seconds):
                 await self._nudged.wait()
             self._nudged = trio.Event()
@@ -170,7 +178,7 @@ class Lifecycle:
             logger.info("no heartbeat: %s", error)
             return 0.0
         if answer.error_code == ErrorCode.STALE_BROKER_EPOCH:
-            # The registration is gone or replaced, and the controller is who knows.
+            # The registration is gone or replaced: this broker registers again.
             logger.warning("the controllers have lost this broker's registration: once more")
             await self._register()
             return 0.0

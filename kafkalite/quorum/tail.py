@@ -46,6 +46,8 @@ class MetadataTail:
         self._publish = publish
         self._link = Link("kafkalite-metadata", connect)
         self._complaints: set[str] = set()
+        self.turn = trio.Lock()
+        """Held while metadata are handed out: they do not change as long as another task has it."""
 
     async def run(self) -> None:
         """Follow the quorum. Ends only when it is cancelled."""
@@ -89,7 +91,8 @@ class MetadataTail:
         return observer.fetched(answer)
 
     async def _hand_out(self) -> None:
-        await in_slices_of_task(self._published())
+        async with self.turn:
+            await in_slices_of_task(self._published())
         if self._observer.has_caught_up:
             self._complaints.clear()
             self.caught_up.set()

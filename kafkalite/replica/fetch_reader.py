@@ -31,10 +31,14 @@ _FIRST_TOPIC_ID_VERSION: Final = 13
 _FIRST_FOLLOWER_VERSION: Final = 11
 _NO_REPLICA: Final = -1
 _NO_OFFSET: Final = -1
-_NO_EPOCH: Final = -1
 # An epoch with an end offset, a leader with its epoch, a snapshot: at their defaults.
 NOT_TOLD: Final = (-1, -1)
 _NO_RECORDS: Final = b""
+
+
+def most_bytes(config: BrokerConfig, max_bytes: int) -> int:
+    """The most bytes of records in a response to a request that asks for `max_bytes`."""
+    return min(max_bytes, config.integer("fetch.max.bytes"))
 
 
 class FetchReader:
@@ -77,7 +81,7 @@ class FetchReader:
         self._uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
         self._leader_only = context.api_version < _FIRST_FOLLOWER_VERSION
         self._committed_only = isolation_level == _READ_COMMITTED
-        self._max_bytes = min(max_bytes, config.integer("fetch.max.bytes"))
+        self._max_bytes = most_bytes(config, max_bytes)
         self.targets = targets
         if rack and config.string("replica.selector.class") != RACK_AWARE_SELECTOR:
             rack = ""
@@ -193,14 +197,15 @@ class FetchReader:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
             else:
                 again = topics.get(target.known_as)
-                if again is not None and 0 <= target.index < len(again.partitions):
+                if again is not None and again.partition(target.index) is not None:
                     raise KafkaError(ErrorCode.INCONSISTENT_TOPIC_ID)
         else:
             self._check_may_read(target.topic)
             topic = topics.get(target.topic)
-        if topic is None or not 0 <= target.index < len(topic.partitions):
+        partition = None if topic is None else topic.partition(target.index)
+        if partition is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return topic.partitions[target.index]
+        return partition
 
     def _check_may_read(self, topic: str) -> None:
         # Before it is said whether the topic exists.
@@ -229,7 +234,7 @@ class FetchReader:
         self._check(partition, leader_epoch)
         log = partition.log
         if last_fetched_epoch >= 0:
-            diverging = _divergence(partition, offset, last_fetched_epoch)
+            diverging = partition.divergence(offset, last_fetched_epoch)
             if diverging is not None:
                 self.must_respond = True
                 return _without_records(target, partition, diverging, _NO_REPLICA)
@@ -324,18 +329,6 @@ def _without_records(
         replica,
         _NO_RECORDS,
     )
-
-
-def _divergence(
-    partition: Partition, fetch_offset: int, last_fetched_epoch: int
-) -> tuple[int, int] | None:
-    """Epoch and end offset at which the reader's history parts from ours, if it does (KIP-595)."""
-    epoch, end_offset = partition.end_offset_for_epoch(last_fetched_epoch)
-    if epoch == _NO_EPOCH or fetch_offset < partition.log.log_start_offset:
-        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    if epoch == last_fetched_epoch and end_offset >= fetch_offset:
-        return None
-    return epoch, end_offset
 
 
 def close_records(responses: PartitionResponses) -> None:

@@ -183,16 +183,24 @@ class IncrementalFetch(FetchContext):
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
 
 
+def random_id() -> int:
+    """A number for a session, which may be in use."""
+    return random.randrange(1, 2**31)
+
+
 class FetchSessionCache:
-    """The sessions of one node, at most `slots` of them.
+    """The sessions of one node, at most `slots` of them. `new_id` makes their numbers.
 
     When full, a new session takes the place of one that was not used for two minutes, or else of
     the smallest one that is two minutes old and smaller than the new one; or it is not opened.
     """
 
-    def __init__(self, slots: int, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, slots: int, clock: Callable[[], float], new_id: Callable[[], int] = random_id
+    ) -> None:
         self._slots = slots
         self._clock = clock
+        self._new_id = new_id
         self._sessions: dict[int, FetchSession] = {}  # least recently used first
 
     def __len__(self) -> int:
@@ -284,9 +292,9 @@ class FetchSessionCache:
         """Open a session; its id, or NO_SESSION_ID if there is no place for it."""
         if not self._make_place(len(targets)):
             return NO_SESSION_ID
-        session_id = random.randrange(1, 2**31)
+        session_id = self._new_id()
         while session_id in self._sessions:
-            session_id = random.randrange(1, 2**31)
+            session_id = self._new_id()
         now = self._clock()
         self._sessions[session_id] = FetchSession(session_id, uses_topic_ids, now, now, targets)
         return session_id

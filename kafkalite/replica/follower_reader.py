@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from kafkalite.log.open_files import close_slices
 from kafkalite.replica.fetch_reader import NOT_TOLD, FetchReader
@@ -15,7 +16,7 @@ from kafkalite.replication.replicas import Key
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import PartitionDataRow
 
-_NO_REPLICA = -1
+_NO_REPLICA: Final = -1
 
 
 class FollowerReader(FetchReader):

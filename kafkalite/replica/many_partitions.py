@@ -20,7 +20,7 @@ def freeze_when_grown(topics: Topics) -> None:
 
     def changed() -> None:
         nonlocal frozen
-        count = sum(len(topic.partitions) for topic in topics)
+        count = sum(len(topic.partitions) for topic in topics.all())
         if count >= frozen + _MANY:
             frozen = count
             gc.freeze()

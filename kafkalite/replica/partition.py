@@ -11,16 +11,21 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from kafkalite.log.leader_epochs import check_leader_epoch, divergence
 from kafkalite.log.log import AppendInfo, AppendOrigin, Log, ReadResult
 from kafkalite.log.trusted_records import Pair
 from kafkalite.log.verification import VerificationGuard
 from kafkalite.requests.purgatory import Watchers
+from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
-ALL_IN_SYNC: int = -1  # required acks
+ALL_IN_SYNC: Final = -1  # required acks
 
 # DeleteRecords' offset for everything there is.
 _UP_TO_HIGH_WATERMARK: Final = -1
+
+# With these codes a client is told who leads the partition instead (KIP-951).
+LEADER_CHANGED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
 
 
 class Partition:
@@ -109,7 +114,7 @@ class Partition:
     @property
     def needed_in_sync(self) -> int:
         """The number of replicas that must be in sync for a write with acks=all."""
-        return min(self.log.config.min_insync_replicas, len(self.replicas))
+        return self.log.config.needed_in_sync(len(self.replicas))
 
     @property
     def has_enough_in_sync(self) -> bool:
@@ -118,8 +123,7 @@ class Partition:
 
     @property
     def is_latest_unknown(self) -> bool:
-        """True if the high watermark may be below what the last leader showed: never in one
-        process."""
+        """True if the high watermark may be below the last leader's: never in one process."""
         return False
 
     @property
@@ -147,6 +151,14 @@ class Partition:
             return epochs[-1][1]
         return self.log.log_end_offset
 
+    def current_leader(self, told: set[int]) -> tuple[int, int]:
+        """The leader's id and epoch, for a client that asked another node.
+
+        `told` are the nodes whose endpoints the response names: the leader becomes one of them.
+        """
+        told.add(self.leader_id)
+        return self.leader_id, self.leader_epoch
+
     def check_leader(self, node_id: int, current_leader_epoch: int, *, leader_only: bool) -> None:
         """Refuse a request that `node_id` cannot answer, or that was meant for another epoch.
 
@@ -157,10 +169,7 @@ class Partition:
         """
         if node_id != self.leader_id and node_id not in self.replicas:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if 0 <= current_leader_epoch != self.leader_epoch:
-            if current_leader_epoch < self.leader_epoch:
-                raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
-            raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+        check_leader_epoch(current_leader_epoch, self.leader_epoch)
         if leader_only and node_id != self.leader_id:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
@@ -179,7 +188,7 @@ class Partition:
         fewer than min.insync.replicas, and whatever `Log.append` finds wrong with the batch.
         """
         if required_acks == ALL_IN_SYNC:
-            self._check_in_sync()
+            self.check_in_sync()
         log = self.log
         info = log.append(
             records,
@@ -194,29 +203,37 @@ class Partition:
         self.watchers.check_and_complete()
         return info
 
-    def append_trusted(self, pairs: Sequence[Pair], timestamp: int) -> int:
-        """`append` of a coordinator's keys and values, in no transaction, as one batch; its base
-        offset.
+    def append_trusted(
+        self,
+        pairs: Sequence[Pair],
+        timestamp: int,
+        producer: tuple[int, int] | None = None,
+        verification_guard: VerificationGuard | None = None,
+        codec: Compression = Compression.NONE,
+    ) -> int:
+        """`append` of a coordinator's keys and values as one batch; its base offset.
 
         Raises KafkaError as `append` does.
         """
-        self._check_in_sync()
+        self.check_in_sync()
         log = self.log
-        base_offset = log.append_trusted(pairs, timestamp, self.leader_epoch)
+        base_offset = log.append_trusted(
+            pairs, timestamp, self.leader_epoch, producer, verification_guard, codec
+        )
         self._advance_high_watermark()
         self.watchers.check_and_complete()
         return base_offset
 
-    def _check_in_sync(self) -> None:
-        """min.insync.replicas, for an append that is to be in all of them. Raises
-        NOT_ENOUGH_REPLICAS."""
-        in_sync = len(self.in_sync_replicas)
-        if in_sync >= self.log.config.min_insync_replicas or in_sync >= len(self.replicas):
+    def check_in_sync(self) -> None:
+        """Refuse an append with acks=all while fewer replicas are in sync than min.insync.replicas
+        asks for. Raises KafkaError(NOT_ENOUGH_REPLICAS)."""
+        in_sync, needed = len(self.in_sync_replicas), self.needed_in_sync
+        if in_sync >= needed:
             return
         raise KafkaError(
             ErrorCode.NOT_ENOUGH_REPLICAS,
             f"{in_sync} replicas of {self.topic}-{self.index} are in sync, min.insync.replicas "
-            f"asks for {min(self.log.config.min_insync_replicas, len(self.replicas))}",
+            f"asks for {needed}",
         )
 
     def read_limit(self, *, committed_only: bool) -> int:
@@ -243,6 +260,18 @@ class Partition:
             with_aborted_transactions=committed_only,
         )
 
+    def divergence(self, fetch_offset: int, last_fetched_epoch: int) -> tuple[int, int] | None:
+        """The epoch and end offset where a reader's log parts from ours; None if it does not.
+
+        Raises KafkaError(OFFSET_OUT_OF_RANGE).
+        """
+        return divergence(
+            *self.end_offset_for_epoch(last_fetched_epoch),
+            last_fetched_epoch=last_fetched_epoch,
+            fetch_offset=fetch_offset,
+            log_start=self.log.log_start_offset,
+        )
+
     def delete_records_before(self, offset: int) -> int:
         """Move the log start up to `offset`, -1 for the high watermark; the log start after that.
 
@@ -263,14 +292,14 @@ class Partition:
         return log_start_offset
 
     def metadata_changed(self) -> None:
-        """Leader, epoch or replicas have changed: waiting requests look again."""
+        """Leader, epoch or replicas have changed: requests that wait check their conditions."""
         if self._known_epoch != self.leader_epoch:
             self._known_epoch = self.leader_epoch
             self._epoch_start_offset = self._find_epoch_start()
         self.watchers.check_and_complete()
 
     def deleted(self) -> None:
-        """The topic is gone: waiting requests are told."""
+        """The topic was deleted: requests that wait get an error."""
         self.is_deleted = True
         self.watchers.check_and_complete()
 
@@ -283,8 +312,8 @@ class Partition:
     def end_offset_for_epoch(self, leader_epoch: int) -> tuple[int, int]:
         """(epoch, its end offset) for the largest epoch not above `leader_epoch`; (-1, -1) if none.
 
-        Our own epoch counts even before its first batch: Kafka notes it when a leader is elected,
-        we when something is appended in it (LeaderEpochFileCache.endOffsetFor).
+        The current epoch counts even before its first batch: Kafka notes an epoch at the election,
+        kafkalite at the first append in it (LeaderEpochFileCache.endOffsetFor).
         """
         log = self.log
         if leader_epoch == self.leader_epoch:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from base64 import urlsafe_b64decode
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -12,6 +12,7 @@ from uuid import UUID
 from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory, StoredPartition
+from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import FILES, Files
 from kafkalite.log.log import Log
@@ -50,6 +51,7 @@ class PartitionLogs:
         self._open_files = OpenFiles(files=files)
         # Partitions whose logs could not be opened, by name.
         self._offline: dict[str, SaidOnce] = {}
+        self._closing: Iterator[DiskWait | None] | None = None
         # Told of each directory whose disk breaks.
         self.failed_directory: Callable[[Path, OSError], None] | None = None
         directories: list[LogDirectory] = []
@@ -222,19 +224,31 @@ class PartitionLogs:
         return log
 
     def delete(self, topic: str, index: int, log: Log) -> None:
-        """Its partition is gone: so is the log, and after file.delete.delay.ms so are its files."""
+        """Delete a partition's log at once, and its files after file.delete.delay.ms."""
         try:
             self.manager.delete_log(topic, index)
         except KafkaError as error:
             logger.error("the log of %s-%d is left behind: %s", topic, index, error)
 
-    def abandon(self) -> None:
-        """Give the directories back as if the process had been killed."""
-        self.manager.abandon()
+    def abandoning(self) -> Generator[None]:
+        """Unlock the directories in the first step, as if the process had been killed; then close
+        all files.
+        """
+        return self.manager.abandoning()
 
     def close(self) -> None:
         """Close all logs, and give the directories back."""
-        self.manager.close()
+        for _ in self.closing():
+            pass
+
+    def closing(self) -> Iterator[DiskWait | None]:
+        """The same in steps.
+
+        Once begun, it goes on where it stopped. A step that can be called waits for the disk.
+        """
+        if self._closing is None:
+            self._closing = self.manager.closing()
+        return self._closing
 
 
 # A directory's id in meta.properties is 22 characters of base64: 16 bytes.

@@ -1,4 +1,4 @@
-"""An append that clients cannot read yet, and is answered once they can (acks=all)."""
+"""An append that clients cannot read yet. With acks=all it is answered once they can."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class AwaitedAppend:
         self._failed_flush_count = self.log.failed_flush_count
 
     def flush_state(self) -> ErrorCode | None:
-        """NONE once no flush is waited for, an error if it failed; None as long as it is."""
+        """NONE once the flush is done, an error if it failed, None until then."""
         log = self.log
         if log.failed_flush_count != self._failed_flush_count:
             return ErrorCode.KAFKA_STORAGE_ERROR
@@ -33,8 +33,8 @@ class AwaitedAppend:
         return None if log.offline_reason is None else ErrorCode.KAFKA_STORAGE_ERROR
 
     def state(self, node_id: int) -> ErrorCode | None:
-        """NONE once it is seen, an error if it never will be by this node; None as long as it
-        waits."""
+        """NONE once consumers can read it, an error if this node can no longer say so, None until
+        then."""
         partition = self.partition
         if partition.is_deleted:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

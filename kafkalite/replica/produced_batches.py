@@ -17,7 +17,6 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import InMemory
 from kafkalite.wire.messages.produce import PartitionProduceDataRow, TopicProduceDataRow
 from kafkalite.wire.record_batch import (
-    CONTROL_FLAG,
     HEADER_BYTES,
     LOG_OVERHEAD,
     MAGIC,
@@ -35,28 +34,31 @@ _SMALLEST_LENGTH: Final = 14
 _CODEC_MASK: Final = 7
 _ZSTD: Final = 4
 _LOW_ATTRIBUTES: Final = 22
-_TRANSACTION_FLAGS: Final = TRANSACTIONAL_FLAG | CONTROL_FLAG
 
-# Producer id and epoch.
+# Producer id and epoch. An id whose first byte is this or more is negative: there is no producer.
 _PRODUCER: Final = slice(43, 53)
+_PRODUCER_ID: Final = 43
+_FIRST_NEGATIVE: Final = 128
 
 
 class Batches(NamedTuple):
     """The shape of all batches of a request together.
 
-    `unreadable` is what is wrong with the first one that cannot even be begun to read. Apache Kafka
-    comes upon it when it looks whether anything belongs to a transaction, and stops at the first
-    batch that does (RequestUtils.hasTransactionalRecords). `are_whole`: each partition has exactly
-    one whole batch, which `check_shape` would take as it is. `producers` are ids and epochs of
-    those whose batches belong to a transaction, as they lie there.
+    `unreadable` is the error of the first batch whose length or magic is impossible. Apache Kafka
+    finds it while it looks for a transactional batch, and stops at the first one
+    (RequestUtils.hasTransactionalRecords). `are_whole`: each partition has exactly one whole batch,
+    which `check_shape` would take as it is. `has_transactional`: a batch says that it belongs to a
+    transaction, as markers do, too. `producers` are the ids and epochs of such batches, as bytes of
+    their headers; a batch without an id has none (ReplicaManager.handleProduceAppend).
     """
 
     unreadable: str | None
     are_whole: bool
+    has_transactional: bool
     producers: frozenset[bytes] | set[bytes]
 
 
-WHOLE: Final = Batches(None, are_whole=True, producers=frozenset())
+WHOLE: Final = Batches(None, are_whole=True, has_transactional=False, producers=frozenset())
 
 
 def look_at(
@@ -70,27 +72,35 @@ def look_at(
     magic: int
     attributes: int
     are_whole = True
+    has_transactional = False
     producers: set[bytes] = set()
     if before is not None:
-        are_whole, producers = before.are_whole, set(before.producers)
+        _, are_whole, has_transactional, known = before
+        producers = set(known)
     for _, _, partitions in topics:
         for _, records in partitions:
             size = 0 if records is None else len(records)
             if records is None or size < HEADER_BYTES:
                 are_whole = False
-                if records is not None and not producers and (problem := _unreadable(records)):
-                    return Batches(problem, are_whole, producers)
+                if has_transactional or records is None:
+                    continue
+                if problem := _unreadable(records):
+                    return Batches(problem, are_whole, has_transactional, producers)
                 continue
             length, magic, attributes = _unpack_up_to_attributes(records, 8)
             if length + LOG_OVERHEAD != size or magic != MAGIC:
                 are_whole = False
-                if not producers and (problem := _unreadable(records)):
-                    return Batches(problem, are_whole, producers)
+                if not has_transactional and (problem := _unreadable(records)):
+                    return Batches(problem, are_whole, has_transactional, producers)
             elif attributes & _CODEC_MASK >= _ZSTD and api_version < _FIRST_ZSTD_VERSION:
                 are_whole = False
-            if attributes & _TRANSACTION_FLAGS == TRANSACTIONAL_FLAG:
-                producers.add(bytes(records[_PRODUCER]))
-    return WHOLE if are_whole and not producers else Batches(None, are_whole, producers)
+            if attributes & TRANSACTIONAL_FLAG:
+                has_transactional = True
+                if records[_PRODUCER_ID] < _FIRST_NEGATIVE:
+                    producers.add(bytes(records[_PRODUCER]))
+    if are_whole and not has_transactional:
+        return WHOLE
+    return Batches(None, are_whole, has_transactional, producers)
 
 
 def look_at_all(
@@ -114,15 +124,15 @@ def is_transactional(records: InMemory) -> bool:
     """True if a batch says that it belongs to a transaction. One cut short is left to the log."""
     if len(records) < HEADER_BYTES:
         return False
-    return records[_LOW_ATTRIBUTES] & _TRANSACTION_FLAGS == TRANSACTIONAL_FLAG
+    return bool(records[_LOW_ATTRIBUTES] & TRANSACTIONAL_FLAG)
 
 
 def check_shape(records: InMemory | None, api_version: int) -> InMemory:
-    """Refuse what is not one whole v2 batch, before anybody looks at the partition.
+    """The one whole v2 batch in `records`. The leader of the partition is checked after that.
 
     Raises KafkaError with INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE or, as
     Apache Kafka does for a codec it does not know, UNKNOWN_SERVER_ERROR
-    (ProduceRequest.validateRecords). Bytes after the batch that are no whole batch do no harm.
+    (ProduceRequest.validateRecords). Bytes after it that are no whole batch are left out.
     """
     if records is None or len(records) < _UP_TO_MAGIC_BYTES:
         raise KafkaError(ErrorCode.INVALID_RECORD)
@@ -155,7 +165,7 @@ def _unreadable(records: InMemory) -> str | None:
 
 
 def _check_codec(codec: int) -> None:
-    """Only those versions look at the codec here; what is none at all is left to the log later."""
+    """Refuse zstd and unknown codecs. From version 7 on the log refuses unknown ones."""
     if codec == _ZSTD:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     if codec > _ZSTD:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def lose_records(partition: Partition, to_offset: int) -> None:
     """Lose the records before an offset (-1: all), as retention loses what is too old.
 
-    Raises KafkaError when the offset lies behind the high watermark.
+    Raises KafkaError when the offset is above the high watermark.
     """
     offset = partition.high_watermark if to_offset == -1 else to_offset
     partition.log.delete_records_before(offset)

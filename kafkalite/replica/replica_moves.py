@@ -1,7 +1,7 @@
 """Moves of partitions between data directories (KIP-113): asked for, carried on in the background,
 ended.
 
-The log side is log/future_log.py. Here is who may ask for what (Kafka's
+The log side is log/future_log.py. This module has the rules for requests (Kafka's
 ReplicaManager.alterReplicaLogDirs), the task that copies in slices within
 `replica.alter.log.dirs.io.max.bytes.per.second`, and the note in the metadata of where a partition
 lies now.
@@ -74,9 +74,7 @@ class ReplicaMoves:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, "The topic name is too long.")
         target = self._online_directory(path)
         found = self._topics.get(topic)
-        partition = (
-            found.partitions[index] if found and 0 <= index < len(found.partitions) else None
-        )
+        partition = None if found is None else found.partition(index)
         if partition is not None and partition.log.offline_reason is not None:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, partition.log.offline_reason)
         move = self._manager.moves.get((topic, index))
@@ -124,7 +122,7 @@ class ReplicaMoves:
             await self._begun.wait()
 
     async def _carry(self, move: LogMove) -> None:
-        """Copy until the move is at its end, or is not wanted any more. Raises KafkaError."""
+        """Copy until the move ends or is cancelled. Raises KafkaError."""
         # A long copy is flushed as it goes, in a thread, so that there is little left at the end.
         while self._is_wanted(move):
             await self._copy(move)
@@ -163,7 +161,7 @@ class ReplicaMoves:
         return self._manager.moves.get(move.key) is move
 
     def _finishing(self, move: LogMove) -> Waits[None]:
-        """The last act: the future log becomes the partition's log."""
+        """The last step: the future log becomes the partition's log."""
 
         def assign(directory: LogDirectory) -> Waits[None]:
             return self._assigning(move, directory)

@@ -1,8 +1,8 @@
 """A partition of a cluster of several processes: led here, followed here, or elsewhere.
 
-What a partition is for clients is the same as in one process. What differs is who moves the high
-watermark: its replica does, by what the followers have. A partition without a replica here has a
-log that refuses everything, and is known only for telling clients where to go.
+For clients a partition is the same as in one process. Its replica moves the high watermark, by the
+offsets of the followers. A partition without a replica here has a log that refuses everything; it
+is known only so that clients can be sent to its leader.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from uuid import UUID
 
 from kafkalite.cluster.image import PartitionState
-from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.log.log import Log
 from kafkalite.replica.partition import Partition
 from kafkalite.replication.replica import Replica
@@ -20,13 +19,12 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 class ReplicatedPartition(Partition):
     """`replica` is None where there is none on this broker."""
 
-    __slots__ = ("has_said_refused", "replica")
+    __slots__ = ("replica",)
 
     def __init__(
         self, topic: str, topic_id: UUID, index: int, log: Log, state: PartitionState
     ) -> None:
         self.replica: Replica | None = None
-        self.has_said_refused = False
         super().__init__(
             topic,
             topic_id,
@@ -49,7 +47,7 @@ class ReplicatedPartition(Partition):
         super().log_moved(log)
 
     def let_go(self, elsewhere: Log) -> None:
-        """There is none any more; `elsewhere` refuses everything."""
+        """There is no replica here any more; the log `elsewhere` refuses everything."""
         self.log, self.replica = elsewhere, None
 
     def take(self, state: PartitionState) -> None:
@@ -68,7 +66,7 @@ class ReplicatedPartition(Partition):
         self.watchers.check_and_complete()
 
     def check_leader(self, node_id: int, current_leader_epoch: int, *, leader_only: bool) -> None:
-        """The same as in one process; a leader that could not begin to lead is none."""
+        """The same as in one process. Refuses everything if the log failed at the election."""
         super().check_leader(node_id, current_leader_epoch, leader_only=leader_only)
         if self.replica is None:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
@@ -77,23 +75,13 @@ class ReplicatedPartition(Partition):
 
     @property
     def coordinator_id(self) -> int:
-        """The leader, wherever it is; -1 where that is this broker, and it refuses."""
-        if not self.is_ours:
-            return self.leader_id
-        return -1 if self.is_coordinating_refused else super().coordinator_id
+        """The leader, wherever it is; -1 where that is this broker, and its log is offline."""
+        return super().coordinator_id if self.is_ours else self.leader_id
 
     @property
     def coordinated_here(self) -> int:
         """The leader if that is this broker, and may coordinate; else -1."""
         return self.coordinator_id if self.is_ours else -1
-
-    @property
-    def is_coordinating_refused(self) -> bool:
-        """Tells whether this broker leads the partition, and will not coordinate what is in it.
-
-        Leaders of share partitions do not ask share coordinators on other brokers yet.
-        """
-        return self.is_ours and self.topic == SHARE_STATE_TOPIC
 
     @property
     def is_here(self) -> bool:
@@ -103,18 +91,17 @@ class ReplicatedPartition(Partition):
     def is_ours(self) -> bool:
         return self.replica is not None and self.replica.leading is not None
 
-    def _check_in_sync(self) -> None:
-        """The same as in one process. Raises NOT_LEADER_OR_FOLLOWER where others lead.
-
-        A coordinator writes without asking who leads, and may not have heard of it.
+    def check_in_sync(self) -> None:
+        """The same as in one process. Raises KafkaError(NOT_LEADER_OR_FOLLOWER) if another broker
+        leads: a coordinator that writes may not know of the new leader yet.
         """
         if not self.is_ours:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        super()._check_in_sync()
+        super().check_in_sync()
 
     @property
     def has_enough_in_sync(self) -> bool:
-        """Tells whether as many replicas as min.insync.replicas asks for may be in sync."""
+        """True if the maximal in-sync replicas are as many as min.insync.replicas asks for."""
         leading = None if self.replica is None else self.replica.leading
         if leading is None:
             return super().has_enough_in_sync
@@ -140,6 +127,7 @@ class ReplicatedPartition(Partition):
 
     @property
     def is_latest_unknown(self) -> bool:
-        """Tells whether the end for clients is below what they may have seen of the last leader."""
+        """True if the high watermark may be below the last leader's: it is before this epoch's
+        start."""
         leading = None if self.replica is None else self.replica.leading
         return leading is not None and self.log.high_watermark < leading.epoch_start_offset

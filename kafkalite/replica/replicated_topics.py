@@ -12,7 +12,6 @@ from pathlib import Path
 from uuid import UUID
 
 from kafkalite.cluster.image import PartitionState, TopicState
-from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, internal_topic
 from kafkalite.log.config import LogConfig
@@ -22,7 +21,7 @@ from kafkalite.log.opening import offline_log
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replicated_partition import ReplicatedPartition
-from kafkalite.replica.topic import assigned_here
+from kafkalite.replica.topic import assigned_here, log_configs, without_partitions
 from kafkalite.replica.topics import Topic, Topics
 from kafkalite.replication.replica import Replica
 from kafkalite.replication.replicas import Replicas
@@ -35,7 +34,10 @@ logger = logging.getLogger(__name__)
 
 
 class ReplicatedTopics(Topics):
-    """All topics of the cluster; open are the partitions with a replica here."""
+    """All topics of the cluster; open are the partitions with a replica here.
+
+    `opening` opens those that there are at the start. The metadata must not change meanwhile.
+    """
 
     def __init__(
         self,
@@ -44,10 +46,11 @@ class ReplicatedTopics(Topics):
         replicas: Replicas,
         *,
         node_id: int,
-        ask_for: Callable[[NewTopic], None],
+        ask_for: Callable[[NewTopic], KafkaError | None],
         tell_directory: Callable[[UUID, int, UUID], None],
     ) -> None:
-        """`ask_for` a topic at the controllers; `tell_directory` where a replica lies."""
+        """`ask_for` a topic at the controllers, unless they refused it not long ago;
+        `tell_directory` where a replica lies."""
         self._node_id = node_id
         self._observed = cluster
         self._replicas = replicas
@@ -60,18 +63,18 @@ class ReplicatedTopics(Topics):
         self._elsewhere = offline_log(
             Path("elsewhere"), config, "no replica here", now_ms=lambda: 0, open_files=OpenFiles()
         )
-        super().__init__(cluster, logs)
+        super().__init__(cluster, logs, at_start=())
 
     # -- what clients ask for
 
     def creating_all(
         self, new_topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
-        """Ask the controllers for topics. Each comes to UNKNOWN_TOPIC_OR_PARTITION: not yet."""
-        for new in new_topics:
-            self._ask_for(new)
+        """Ask the controllers for topics. Each comes to UNKNOWN_TOPIC_OR_PARTITION: not yet, or to
+        a refusal that stands."""
+        refusals = [self._ask_for(new) for new in new_topics]
         yield None
-        return [KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for _ in new_topics]
+        return [each or KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for each in refusals]
 
     def creating_internal(self, name: str) -> WaitingSteps[Topic]:
         """An internal topic, asked for at its first need.
@@ -131,18 +134,6 @@ class ReplicatedTopics(Topics):
             logger.info("%s-%d: no replica here any more", topic.name, partition.index)
             self._close(partition, replica)
         partition.take(state)
-        if topic.name == SHARE_STATE_TOPIC:
-            self._say_refused(topic, partition)
-
-    def _say_refused(self, topic: Topic, partition: ReplicatedPartition) -> None:
-        if partition.is_coordinating_refused and not partition.has_said_refused:
-            partition.has_said_refused = True
-            logger.error(
-                "%s-%d is led here: this broker does not coordinate what is kept in it, as it "
-                "does not ask other brokers for it; let a broker of Apache Kafka lead it",
-                topic.name,
-                partition.index,
-            )
 
     def _open_log(self, topic: Topic, index: int, state: PartitionState) -> Log:
         config = self._cluster.config.log_config(topic.configs, self._node_id)
@@ -162,12 +153,25 @@ class ReplicatedTopics(Topics):
     def _remove(self, topic_id: UUID) -> None:
         """The topic is gone; its partitions are closed later."""
         topic = self._by_id.pop(topic_id)
-        del self._by_name[topic.name]
+        del self.by_name[topic.name]
         self._removed[topic.name] = topic
 
     def _take_in(self, state: TopicState) -> None:
         at_once(self._closing(self._removed.pop(state.name, None)))
         super()._take_in(state)
+
+    def opening(self) -> Steps[None]:
+        """Open what the image has at the start, one partition a step."""
+        for state in self._cluster.image.topics.values():
+            topic = without_partitions(state, self._cluster.image.topic_configs(state.name))
+            config_on = log_configs(self._cluster.config, topic)
+            opened: list[Partition] = []
+            for index, each in enumerate(state.partitions):
+                config = config_on(each.leader_id)
+                opened.append(self._open_partition(topic, index, each, config))
+                yield
+            self._opened[topic.topic_id] = opened
+            self._take_in(state)
 
     def taking_in(self, changes: Sequence[object], offset: int) -> Steps[None]:
         """Take in what the controllers decided (see ObservedCluster.taking_in).

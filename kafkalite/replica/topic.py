@@ -57,9 +57,13 @@ class Topic:
     states: list[PartitionState]
     configs: Mapping[str, str]
 
+    def partition(self, index: int) -> Partition | None:
+        """A partition by its index, None if there is none."""
+        return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
 
 def telling_of_growth(changes: Iterable[object], topics: Mapping[UUID, Topic]) -> Steps[None]:
-    """Say in the log which topics have come, or have more partitions."""
+    """Log which topics were created, or have more partitions now."""
     for change in changes:
         if isinstance(change, NewPartitions) and change.topic_id in topics:
             topic = topics[change.topic_id]
@@ -70,7 +74,7 @@ def telling_of_growth(changes: Iterable[object], topics: Mapping[UUID, Topic]) -
 
 
 def tell_of_end(topic: Topic) -> None:
-    """Say in the log that a topic is gone."""
+    """Log that a topic was deleted."""
     logger.info("topic %s deleted", topic.name)
 
 

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from kafkalite.log.config import LogConfig
     from kafkalite.requests.context import RequestContext
 
-# Topics that come or go in one change.
-_TOPICS_AT_ONCE: Final = 500
+_TOPICS_AT_ONCE: Final = 500  # that come or go in one change
 
 __all__ = ["CreatedTopic", "NewTopic", "PartitionLogs", "Topic", "Topics"]
 
@@ -48,41 +47,47 @@ __all__ = ["CreatedTopic", "NewTopic", "PartitionLogs", "Topic", "Topics"]
 class Topics:
     """All topics, open."""
 
-    def __init__(self, cluster: Cluster, logs: PartitionLogs) -> None:
-        """Opens the logs of everything that is there."""
+    def __init__(
+        self, cluster: Cluster, logs: PartitionLogs, at_start: Iterable[TopicState] | None = None
+    ) -> None:
+        """Opens the logs of everything that is there, or `at_start`."""
         self._cluster = cluster
         self._logs = logs
-        self._by_name: dict[str, Topic] = {}
+        self.by_name: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
         self._subscribers: list[Callable[[], None]] = []
         self._creation = TopicCreation(cluster)
         self.changes = InTurn()
         # Partitions that are open, and shown with the next change.
         self._opened: dict[UUID, list[Partition]] = {}
-        # True if configs have changed since they were opened.
-        self._was_configured = False
-        for state in cluster.image.topics.values():
+        self._was_configured = False  # since they were opened
+        for state in cluster.image.topics.values() if at_start is None else at_start:
             self._take_in(state)
         cluster.subscribe(self._metadata_changed)
         cluster.config.subscribe(self._configs_changed)
 
     def get(self, name: str) -> Topic | None:
         """A topic by name."""
-        return self._by_name.get(name)
+        return self.by_name.get(name)
 
     def by_id(self, topic_id: UUID) -> Topic | None:
         """A topic by id."""
         return self._by_id.get(topic_id)
 
+    def partition(self, name: str, index: int) -> Partition:
+        """A partition by topic and index. Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION)."""
+        topic = self.by_name.get(name)
+        found = topic.partition(index) if topic else None
+        if found is None:
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        return found
+
     def all(self) -> Iterable[Topic]:
         """All topics; internal ones, too."""
-        return self._by_name.values()
+        return self.by_name.values()
 
     def __len__(self) -> int:
-        return len(self._by_name)
-
-    def __iter__(self) -> Iterator[Topic]:
-        return iter(self._by_name.values())
+        return len(self.by_name)
 
     @property
     def isr_changes(self) -> tuple[int, int]:
@@ -108,7 +113,7 @@ class Topics:
     def creating_all(
         self, new_topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
-        """Create topics: for each what came of it, or why not."""
+        """Create topics; for each the created topic or its error."""
         return self.changes.do(self._create_all(new_topics, validate_only=validate_only))
 
     def _create_all(
@@ -149,20 +154,17 @@ class Topics:
 
         Raises KafkaError, for instance when its replication factor is above the number of nodes.
         """
-        if name not in self._by_name:
+        if name not in self.by_name:
             try:
                 yield from self.creating(internal_topic(self._cluster.config, name))
             except KafkaError as error:
                 if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # another was faster
                     raise
-        return self._by_name[name]
+        return self.by_name[name]
 
     async def ready_internal(self, name: str, context: RequestContext) -> None:
-        """Create an internal topic in slices if there is none.
-
-        The code that needs the topic calls `create_internal`, which says what hinders that.
-        """
-        if name not in self._by_name:
+        """Create a missing internal topic in slices. `create_internal` raises what prevents it."""
+        if name not in self.by_name:
             with suppress(KafkaError):
                 await in_slices(self.creating_internal(name), context)
 
@@ -253,7 +255,7 @@ class Topics:
             if isinstance(change, ConfigRecord):
                 configs.setdefault(change.resource_name, {})[change.name] = change.value or ""
         for change in changes:
-            if isinstance(change, TopicRecord) and change.name not in self._by_name:
+            if isinstance(change, TopicRecord) and change.name not in self.by_name:
                 new = TopicState(change.name, change.topic_id)
                 topics[change.topic_id] = without_partitions(new, configs.get(change.name, {}))
             elif isinstance(change, NewPartitions):
@@ -270,14 +272,16 @@ class Topics:
     # Consequences of a change
 
     def _metadata_changed(self, records: Sequence[object]) -> None:
-        image = self._cluster.image
         changed = False
-        new: set[str] = set()
+        new, configured = set[str](), set[str]()
         for record in records:
-            if isinstance(record, TopicRecord):
+            if isinstance(record, ConfigRecord):  # of which there are the most
+                if record.resource_type == TOPIC_RESOURCE:
+                    configured.add(record.resource_name)
+            elif isinstance(record, TopicRecord):
                 changed = True
                 new.add(record.name)
-                state = image.topics_by_id.get(record.topic_id)
+                state = self._cluster.image.topics_by_id.get(record.topic_id)
                 if state is not None:
                     self._take_in(state)
             elif isinstance(record, NewPartitions):
@@ -295,24 +299,20 @@ class Topics:
             elif isinstance(record, RemoveTopicRecord):
                 changed = True
                 self._remove(record.topic_id)
-            elif (
-                isinstance(record, ConfigRecord)
-                and record.resource_type == TOPIC_RESOURCE
-                and record.resource_name not in new
-            ):
-                self._configure(self._by_name.get(record.resource_name))
+        for name in configured - new:
+            self._configure(self.by_name.get(name))
         if changed:
             for subscriber in self._subscribers:
                 subscriber()
 
     def _take_in(self, state: TopicState) -> None:
         topic = without_partitions(state, self._cluster.image.topic_configs(state.name))
-        self._by_name[topic.name] = topic
+        self.by_name[topic.name] = topic
         self._by_id[topic.topic_id] = topic
         self._open_partitions(topic)
 
     def _open_partitions(self, topic: Topic) -> None:
-        """Open what the image has and this has not, unless it was opened ahead."""
+        """Open the partitions that the image has and the topic has not. Some were opened ahead."""
         topic.partitions.extend(self._opened.pop(topic.topic_id, ()))
         if len(topic.partitions) == len(topic.states):
             return
@@ -346,7 +346,7 @@ class Topics:
     def reopen(self) -> Iterator[object]:
         """Open again the logs that passing trouble, such as a full disk, kept shut; one a step."""
         has_changed = False
-        for topic in list(self._by_name.values()):
+        for topic in list(self.by_name.values()):
             for partition in topic.partitions:
                 if partition.log.may_come_back and not partition.is_deleted:
                     state = topic.states[partition.index]
@@ -378,7 +378,7 @@ class Topics:
     def _remove(self, topic_id: UUID) -> None:
         """The topic is gone; its partitions are closed by the change that deletes it."""
         topic = self._by_id.pop(topic_id)
-        del self._by_name[topic.name]
+        del self.by_name[topic.name]
 
     def _delete_partition(self, partition: Partition) -> None:
         partition.deleted()
@@ -394,7 +394,7 @@ class Topics:
             partition.log.config = config_on(partition.leader_id)
 
     def _configs_changed(self) -> None:
-        """The broker's configs, which stand behind those of the topics."""
+        """The broker's configs have changed, which are defaults of topics."""
         self._was_configured = True
-        for topic in self._by_name.values():
+        for topic in self.by_name.values():
             self._configure(topic)

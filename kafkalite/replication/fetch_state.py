@@ -25,7 +25,7 @@ _FIRST_BACKOFF_SECONDS: Final = 0.05
 
 
 class Progress(Enum):
-    """Tells whether a partition is asked for."""
+    """True if a partition is asked for."""
 
     FETCHING = "asked for with the next Fetch"
     BACKING_OFF = "left out for a time"
@@ -52,7 +52,7 @@ class FetchState:
         self._backoff_seconds = _FIRST_BACKOFF_SECONDS
 
     def is_due(self, now: float) -> bool:
-        """Tells whether it belongs into a Fetch that is sent now."""
+        """True if it belongs into a Fetch that is sent now."""
         if self.progress is Progress.BACKING_OFF and self.retry_at <= now:
             self._become(Progress.FETCHING)
         return self.progress is Progress.FETCHING
@@ -107,7 +107,7 @@ def cut_offset(leader: tuple[int, int], own: tuple[int, int], log_end_offset: in
 
 
 def usable_size(records: bytes | memoryview, leader_epoch: int) -> int:
-    """The bytes of an answer that may be appended by who asked in this leader epoch.
+    """The bytes of an answer that may be appended by a follower in this leader epoch.
 
     Batches of a later epoch are left out: where that leader's log begins is not known here yet
     (KAFKA-18723).

@@ -124,7 +124,7 @@ class Fetcher:
         questions: dict[Key, Question],
         wanted: dict[Key, FetchPartition],
     ) -> bool:
-        """Tells whether the leader answered."""
+        """True if the leader answered."""
         try:
             answer = await self._link.ask(
                 address,

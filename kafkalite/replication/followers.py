@@ -1,8 +1,9 @@
 """A follower as its leader knows it, from the Fetch requests that it sends.
 
-Caught up is who asked for the leader's end within replica.lag.time.max.ms. A follower that asks for
-where the end was at its last Fetch has caught up with that time, so that a steady stream of appends
-does not make a follower late that is one request behind. Source: Replica, ReplicaState.
+A follower is caught up if it asked for the leader's end within replica.lag.time.max.ms. One that
+asks for the end as it was at its last Fetch counts as caught up at the time of that Fetch. So a
+steady stream of appends does not make a follower lag that is one request late. Source: Replica,
+ReplicaState.
 """
 
 from __future__ import annotations
@@ -55,5 +56,5 @@ class Follower:
         self._fetched_at = now
 
     def is_caught_up(self, *, leader_end: int, now: float, max_lag_seconds: float) -> bool:
-        """Tells whether it may be, or stay, among the in-sync replicas."""
+        """True if it may be, or stay, among the in-sync replicas."""
         return leader_end == self.end_offset or now - self.caught_up_at <= max_lag_seconds

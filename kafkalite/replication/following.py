@@ -38,7 +38,7 @@ class Question(NamedTuple):
 
     @property
     def is_current(self) -> bool:
-        """Tells whether an answer still fits."""
+        """True if an answer still fits."""
         replica = self.replica
         return (
             replica.is_following

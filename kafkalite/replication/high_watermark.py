@@ -1,8 +1,8 @@
-"""The rule of the high watermark: what may be read is what no election can lose.
+"""The rule of the high watermark: consumers read only records that no election can lose.
 
 It does not move while the in-sync replicas are fewer than min.insync.replicas asks for (KIP-966),
 whatever the producer's acks. Else it is the smallest end among the leader and all that count: the
-maximal in-sync replicas, and who has caught up and is about to join them. It never falls.
+maximal in-sync replicas, and followers that have caught up and may join them. It never falls.
 Source: Partition.maybeIncrementLeaderHW.
 """
 

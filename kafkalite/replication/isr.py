@@ -39,7 +39,7 @@ class Verdict(Enum):
     """The consequence of an error in the answer to AlterPartition."""
 
     WITHDRAW = "the change is off, the old set is the true one"
-    WAIT = "this leader is behind the metadata, which are to come"
+    WAIT = "the controllers know newer metadata, which will come"
     AGAIN = "nothing was decided"
 
 
@@ -72,7 +72,7 @@ class InSyncReplicas:
 
     @property
     def is_settled(self) -> bool:
-        """Tells whether a change may be proposed."""
+        """True if a change may be proposed."""
         return self.proposal is Proposal.COMMITTED
 
     def propose(self, replicas: Sequence[int]) -> None:

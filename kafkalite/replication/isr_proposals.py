@@ -96,7 +96,7 @@ class IsrProposals:
                 await trio.sleep(_BACKOFF_SECONDS)
 
     async def _propose(self, sent: dict[Key, Sent]) -> bool:
-        """Tells whether all that was sent was decided upon."""
+        """True if all that was sent was decided upon."""
         answer: AlterPartitionResponse = await self._ask_controller(self._request(sent))
         undecided = dict(sent)
         if answer.error_code:

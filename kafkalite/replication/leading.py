@@ -112,15 +112,10 @@ class Leading:
     @property
     def needed_count(self) -> int:
         """The number of in-sync replicas that a write with acks=all needs."""
-        return min(self.log.config.min_insync_replicas, len(self.replicas))
-
-    @property
-    def has_enough(self) -> bool:
-        """Tells whether there are that many."""
-        return len(self.in_sync.committed) >= self.needed_count
+        return self.log.config.needed_in_sync(len(self.replicas))
 
     def advance(self) -> bool:
-        """Move the high watermark as far as it may go; whether it moved."""
+        """Move the high watermark as far as it may go; True if it moved."""
         log, maximal, now = self.log, self.in_sync.maximal, self._now()
         before = log.high_watermark
         log.advance_high_watermark(
@@ -149,7 +144,7 @@ class Leading:
     # -- the followers
 
     def check_follower(self, replica_id: int, current_leader_epoch: int, broker_epoch: int) -> None:
-        """Refuse a Fetch of who is no replica, or was one in an earlier life.
+        """Refuse a Fetch of a broker that is no replica, or that has registered again since.
 
         Raises KafkaError: UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER (KIP-903).
         """
@@ -164,7 +159,7 @@ class Leading:
     def fetched(
         self, replica_id: int, offset: int, log_start_offset: int, broker_epoch: int
     ) -> bool:
-        """A follower asks for what begins at `offset`; whether the high watermark moved."""
+        """A follower asks for what begins at `offset`; True if the high watermark moved."""
         follower = self.followers[replica_id]
         before = follower.end_offset
         follower.fetched(
@@ -185,12 +180,12 @@ class Leading:
             self._propose(self)
 
     def _is_eligible(self, replica_id: int, follower: Follower) -> bool:
-        """Tells whether the controllers would take it in: alive, and the one that fetches."""
+        """True if the controllers would take it in: alive, and the one that fetches."""
         registered = self._brokers.registered_epoch(replica_id)
         return registered is not None and follower.broker_epoch in (ANY_BROKER_EPOCH, registered)
 
     def shrink(self) -> None:
-        """Propose to leave out who fell behind. To be called every half of the largest lag."""
+        """Propose a set without the replicas that lag. Called every half of the largest lag."""
         if not self.in_sync.is_settled:
             return
         now = self._now()
@@ -207,7 +202,7 @@ class Leading:
     # -- the controllers' answers
 
     def altered(self, in_sync_replicas: list[int], leader_epoch: int, partition_epoch: int) -> bool:
-        """AlterPartition went through; whether the high watermark moved.
+        """AlterPartition went through; True if the high watermark moved.
 
         An answer that the metadata have overtaken changes nothing.
         """

@@ -159,7 +159,7 @@ class Replica:
     # -- throttled replication
 
     def keeps_back(self, follower_id: int) -> bool:
-        """Tells whether a follower of what is led here gets nothing now."""
+        """True if a follower of what is led here gets nothing now."""
         around, leading = self._surroundings, self.leading
         return (
             self.is_throttled_as_leader
@@ -175,7 +175,7 @@ class Replica:
 
     @property
     def holds_back(self) -> bool:
-        """Tells whether the leader is to be asked for nothing now."""
+        """True if the leader is to be asked for nothing now."""
         around = self._surroundings
         return (
             self.is_throttled_as_follower
@@ -191,5 +191,5 @@ class Replica:
 
     @property
     def is_following(self) -> bool:
-        """Tells whether there is a leader to copy."""
+        """True if there is a leader to copy."""
         return self.role is Role.FOLLOWER and self.leader_id >= 0

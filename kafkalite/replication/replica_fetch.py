@@ -1,29 +1,25 @@
-"""Serves a follower's Fetch: up to the log's end, and what it tells moves the high watermark.
+"""Serves a follower's Fetch: up to the log's end. Its offsets move the high watermark.
 
-Its offset is taken when the request comes in, not when it is answered: what it asks for it has not
-got yet, what lies before it has. Source: Partition.fetchRecords, ReplicaManager.fetchMessages.
+A follower has everything below the offset that it asks for. That offset is noted when the request
+comes in, not when it is answered. Source: Partition.fetchRecords, ReplicaManager.fetchMessages.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from kafkalite.log.leader_epochs import check_leader_epoch, divergence
 from kafkalite.replication.replica import Replica
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import Records
 
-_FENCED_BELOW = -1
-
 
 def check_epoch(replica: Replica, current_leader_epoch: int) -> None:
-    """Refuse who asks in another epoch, or asks no leader.
+    """Refuse a request for another leader epoch, or one to a replica that does not lead.
 
     Raises KafkaError: FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER.
     """
-    if current_leader_epoch > _FENCED_BELOW and current_leader_epoch != replica.leader_epoch:
-        if current_leader_epoch < replica.leader_epoch:
-            raise KafkaError(ErrorCode.FENCED_LEADER_EPOCH)
-        raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+    check_leader_epoch(current_leader_epoch, replica.leader_epoch)
     if replica.leading is None:
         raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
 
@@ -65,7 +61,7 @@ def read(
     leading.check_follower(replica_id, wanted.leader_epoch, broker_epoch)
     log = replica.log
     high_watermark = log.high_watermark
-    diverging = divergence(replica, wanted.offset, wanted.last_fetched_epoch)
+    diverging = diverging_at(replica, wanted.offset, wanted.last_fetched_epoch)
     if diverging is not None:
         return FollowerRead(high_watermark, diverging)
     is_kept_back = replica.keeps_back(replica_id)
@@ -82,7 +78,7 @@ def read(
     return FollowerRead(high_watermark, None, result.records)
 
 
-def divergence(
+def diverging_at(
     replica: Replica, fetch_offset: int, last_fetched_epoch: int
 ) -> tuple[int, int] | None:
     """The place where the follower's history parts from ours; None if it does not (KIP-595).
@@ -92,9 +88,9 @@ def divergence(
     if last_fetched_epoch < 0:
         return None
     log = replica.log
-    epoch, end_offset = log.end_offset_for_epoch(last_fetched_epoch)
-    if epoch == -1 or fetch_offset < log.log_start_offset:
-        raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-    if epoch == last_fetched_epoch and end_offset >= fetch_offset:
-        return None
-    return epoch, end_offset
+    return divergence(
+        *log.end_offset_for_epoch(last_fetched_epoch),
+        last_fetched_epoch=last_fetched_epoch,
+        fetch_offset=fetch_offset,
+        log_start=log.log_start_offset,
+    )

@@ -101,7 +101,7 @@ class Replicas:
     # -- tasks
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Copy, propose, and look who falls behind. Ends only when it is cancelled."""
+        """Copy, propose, and look for replicas that lag. Ends only when it is cancelled."""
         async with trio.open_nursery() as nursery:
             nursery.start_soon(supervised, "proposals of partition changes", self.proposals.run)
             nursery.start_soon(supervised, "in-sync replicas", self._shrink)

@@ -20,7 +20,7 @@ _ALL: Final = "*"
 
 
 def is_named(replicas: Collection[str], index: int, broker_id: int) -> bool:
-    """Tells whether a list such as `0:1,2:1` (partition:broker) or `*` names a replica."""
+    """True if a list such as `0:1,2:1` (partition:broker) or `*` names a replica."""
     if _ALL in replicas:
         return True
     pairs = (each.partition(":") for each in replicas)
@@ -58,7 +58,7 @@ class Throttle:
         samples[-1].size += size
 
     def is_used_up(self, now: float) -> bool:
-        """Tells whether more went through than the rate allows."""
+        """True if more went through than the rate allows."""
         samples = self._samples
         while samples and now - samples[0].begin >= self._kept_seconds:
             samples.popleft()

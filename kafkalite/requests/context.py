@@ -79,9 +79,10 @@ class RequestContext:
 
     `node_id` is the node whose listener received the request. `client_id` is never None (Kafka
     treats a null client id as ""). `received_at` is in seconds of trio's clock. `may_read` says of
-    a topic whether the client may fetch from it, None if it may fetch from all. `may_create` says
-    the same of creating it. `guard_of` gives the guard of a partition's first append in a
-    transaction that another broker coordinates, or raises KafkaError; it is None in one process.
+    a topic whether the client may fetch from it, None if it may fetch from all. `may_write` and
+    `may_create` say the same of producing to it and of creating it. `guard_of` gives the guard of a
+    partition's first append in a transaction that another broker coordinates, or raises KafkaError;
+    it is None in one process.
     `client_software` is the name and version that the client gave itself.
     """
 
@@ -97,6 +98,7 @@ class RequestContext:
     principal: Principal = ANONYMOUS
     request_bytes: int = 0
     may_read: Callable[[str], bool] | None = None
+    may_write: Callable[[str], bool] | None = None
     may_create: Callable[[str], bool] | None = None
     guard_of: Callable[[Any], Any] | None = None
     correlation_id: int = 0
@@ -113,7 +115,12 @@ class RequestContext:
         """The client's host and port, by which people name a connection."""
         return f"{self.client_host}:{self.client_port}"
 
+    @property
+    def software(self) -> str:
+        """The name and version that the client gave itself: "apache-kafka-java/4.3.1"."""
+        return "/".join(self.client_software)
+
     def heard_of(self, group_id: str, member_id: str | None) -> None:
-        """A member of a group speaks over this connection: it lives as long as that is open."""
+        """Note that a member of a group uses this connection: it lives while this is open."""
         if member_id:
             self.members.add((group_id, member_id))

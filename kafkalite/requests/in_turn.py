@@ -1,4 +1,4 @@
-"""Long changes, one after the other: those that ask for one take the oldest further, until theirs
+"""Long changes, one after the other. Each waiting request advances the oldest change until its own
 is done.
 
 So a change needs no task. When the request that began it is gone, the next one finishes it first.
@@ -77,6 +77,6 @@ class InTurn:
         return wait
 
     def finish(self) -> WaitingSteps[None]:
-        """Take the oldest changes to their end, as far as those that asked for them are gone."""
+        """Finish the oldest changes whose requests are gone."""
         while self._waiting and not self._waiting[0].is_wanted:
             yield self._advance()

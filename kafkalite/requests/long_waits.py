@@ -26,7 +26,7 @@ class Changes:
         self.watchers = Watchers()
 
     def try_complete(self) -> None:
-        """Something has changed: let go on who waits for that."""
+        """Something has changed: resume the task that waits for that."""
         if not self.have_come:
             self.have_come = True
             self.watchers.check_and_complete()

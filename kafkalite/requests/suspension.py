@@ -24,9 +24,9 @@ ResponseCoroutine = Coroutine[Any, Any, list[Records]]
 def has_to_wait(response: object) -> bool:
     """True if a handler returned a coroutine of its response; a compiled one has a type of its own.
 
-    Rows are most of what is returned, and a tuple is told much quicker.
+    Rows are most of what is returned, and a tuple is told quickest; only a coroutine has `send`.
     """
-    return type(response) is not tuple and isinstance(response, Coroutine)
+    return type(response) is not tuple and hasattr(response, "send")
 
 
 class Step(Enum):
@@ -67,7 +67,7 @@ class SuspendedRequest:
             resume(self)
 
     async def wait(self, watched: Iterable[Watchers]) -> WakeReason | None:
-        """Wait until the loop goes on with the coroutine; None: it went on in a task, too early."""
+        """Wait until the loop resumes the coroutine; None: it was resumed in a task before."""
         if self._done():
             return WakeReason.DONE
         watched = tuple(watched)

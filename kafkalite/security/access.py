@@ -5,17 +5,18 @@ Without an authorizer everything is allowed, and the same code serves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Iterable
 from typing import Final
 
 from kafkalite.requests.principal import ANONYMOUS, Principal
 from kafkalite.requests.slices import Steps
 from kafkalite.security.acls import CLUSTER_NAME, SUPPORTED_OPERATIONS, Operation, ResourceType
-from kafkalite.security.authorizer import Authorizer
+from kafkalite.security.authorizer import Authorizer, audit
 from kafkalite.wire.api_keys import ApiKey
 
-# An authorized_operations field that was not asked for.
-NOT_ASKED: Final = -(2**31)
+# Names that one connection remembers; beyond this it forgets all of them.
+_MAX_NAMES: Final = 1_000
 
 
 class Access:
@@ -34,11 +35,6 @@ class Access:
         self._host = host
         self.principal = principal
         self.api_key = api_key
-
-    @property
-    def is_restricted(self) -> bool:
-        """True if anything is asked at all."""
-        return self._authorizer is not None
 
     def may(
         self,
@@ -94,4 +90,53 @@ class Access:
         )
 
 
-AccessFor = Callable[[], Access]
+class Permits:
+    """The topics on which one connection may do one operation, remembered: one look for each.
+
+    Only what is allowed is remembered, until the entries change. A connection whose principal is
+    another object needs another of these.
+    """
+
+    __slots__ = ("_api", "_authorizer", "_epoch", "_host", "_operation", "names", "principal")
+
+    def __init__(
+        self,
+        authorizer: Authorizer,
+        principal: Principal,
+        host: str,
+        operation: Operation,
+        api_key: ApiKey,
+    ) -> None:
+        self._authorizer = authorizer
+        self._host = host
+        self._api = api_key.message_name
+        self.names: set[str] = set()
+        self._epoch = -1
+        self._operation = operation
+        self.principal = principal
+
+    def __call__(self, name: str, *, log: bool = True) -> bool:
+        """True if it is allowed. A refusal is logged unless `log` says otherwise."""
+        authorizer = self._authorizer
+        if (
+            name in self.names
+            and self._epoch == authorizer.epoch
+            and not audit.isEnabledFor(logging.DEBUG)
+        ):
+            authorizer.allowed_count += 1
+            return True
+        if self._epoch != authorizer.epoch or len(self.names) >= _MAX_NAMES:
+            self.names.clear()
+            self._epoch = authorizer.epoch
+        allowed = authorizer.is_allowed(
+            self.principal,
+            self._host,
+            self._operation,
+            ResourceType.TOPIC,
+            name,
+            api=self._api,
+            log_if_denied=log,
+        )
+        if allowed:
+            self.names.add(name)
+        return allowed

@@ -38,7 +38,7 @@ from kafkalite.wire.headers import read_header
 from kafkalite.wire.java_order import in_map_order
 from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateResponse
 from kafkalite.wire.messages.sasl_handshake import SaslHandshakeResponse
-from kafkalite.wire.parse_support import ManyElements
+from kafkalite.wire.parse_support import FEW_ELEMENTS, ManyElements
 
 # Authenticating again sooner than this is refused.
 MIN_REAUTHENTICATION_SECONDS: Final = 1.0
@@ -331,7 +331,7 @@ def _request_of(frame: InMemory) -> Request:
     try:
         client_id, body = codec.parse(frame, client_id_size)
     except ManyElements:
-        raise too_many_elements() from None
+        raise too_many_elements(FEW_ELEMENTS) from None
     return Request(codec.api_key, version, correlation_id, client_id, body)
 
 

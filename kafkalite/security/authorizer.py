@@ -92,6 +92,8 @@ class Authorizer:
         """`super_users` are written `User:name`."""
         self._super_users = frozenset(super_users)
         self._allow_if_no_acl = allow_if_no_acl
+        # Another number with each change of the entries: decisions of before do not count.
+        self.epoch = 0
         self.allowed_count = 0
         self.denied_count = 0
         self._acls: dict[UUID, Acl] = {}
@@ -117,6 +119,7 @@ class Authorizer:
             names = entries.literal if is_literal else entries.prefixed
             names.setdefault(acl.resource_name, []).append(acl)
         self._decisions.clear()
+        self.epoch += 1
 
     def is_allowed(
         self,

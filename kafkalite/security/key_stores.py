@@ -208,6 +208,8 @@ class _JavaKeyStore:
             if tag == _JKS_KEY:
                 protected = self._bytes(4)
                 chain = tuple(self._certificate() for _ in range(self._number(4)))
+                if not chain:
+                    raise ValueError("a key has no certificate")
                 self._keys.append((protected, chain))
             elif tag == _JKS_CERTIFICATE:
                 self._certificates.append(self._certificate())

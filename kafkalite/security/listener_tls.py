@@ -6,6 +6,7 @@ Source: Kafka's DefaultSslEngineFactory and SslFactory (KIP-226, KIP-651).
 from __future__ import annotations
 
 import ssl
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -45,8 +46,16 @@ _USUAL: Final = {
 _OF_KEYS: Final = ("ssl.keystore.location", "ssl.keystore.key", "ssl.keystore.certificate.chain")
 
 
-def listener_context(configs: ListenerConfigs, *, with_sasl: bool) -> ssl.SSLContext:
-    """The context for a listener's connections. Raises ConfigError.
+@dataclass(frozen=True, slots=True)
+class ListenerTls:
+    """The context for a listener's connections, and its own certificate as PEM."""
+
+    context: ssl.SSLContext
+    certificate: str
+
+
+def listener_tls(configs: ListenerConfigs, *, with_sasl: bool) -> ListenerTls:
+    """The TLS of a listener. Raises ConfigError.
 
     With SASL clients show no certificate unless the listener itself asks for one, as in Kafka.
     """
@@ -57,7 +66,10 @@ def listener_context(configs: ListenerConfigs, *, with_sasl: bool) -> ssl.SSLCon
     if client_auth != "none":
         _need_cryptography("ssl.client.auth")
     try:
-        return make_context(_settings(configs, _keys(configs), client_auth))
+        keys = _keys(configs)
+        return ListenerTls(
+            make_context(_settings(configs, keys, client_auth)), keys.certificates[0]
+        )
     except (StoreError, TlsConfigError) as error:
         raise ConfigError(str(error)) from None
 

@@ -27,19 +27,22 @@ from kafkalite.security.sasl.jwks import file_of
 from kafkalite.security.sasl.mechanism import SaslFailure
 from kafkalite.security.sasl.oauthbearer import OAUTHBEARER
 from kafkalite.security.sasl.own_tokens import (
-    ClientCredentials,
     EndpointTokens,
+    RefreshWindow,
     file_token,
     unsecured_token,
 )
 from kafkalite.security.sasl.plain import PLAIN
 from kafkalite.security.sasl.scram import MECHANISMS
+from kafkalite.security.sasl.token_endpoint import Patience, TokenEndpoint
 
 _PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"
 _UNSECURED: Final = (
     None,
     f"{_PACKAGE}.internals.unsecured.OAuthBearerUnsecuredLoginCallbackHandler",
 )
+# A year: sockets take no infinity.
+_FOR_EVER: Final = 365 * 86400.0
 _OF_ENDPOINT: Final = (
     f"{_PACKAGE}.OAuthBearerLoginCallbackHandler",
     f"{_PACKAGE}.secured.OAuthBearerLoginCallbackHandler",
@@ -100,4 +103,48 @@ def _tokens(configs: ListenerConfigs, options: Mapping[str, str]) -> Callable[[]
     secret = setting("client.credentials.client.secret", "clientSecret")
     if client_id is None or secret is None:
         raise ConfigError("sasl.oauthbearer.client.credentials.client.id and .secret are not set")
-    return EndpointTokens(ClientCredentials(url, client_id, secret, setting("scope", "scope")))
+    endpoint = TokenEndpoint(url, client_id, secret, setting("scope", "scope"), patience(configs))
+    return EndpointTokens(endpoint, refresh_window(configs))
+
+
+def patience(configs: ListenerConfigs) -> Patience:
+    """`sasl.login.*` about the provider's answers. Raises ConfigError."""
+    usual = Patience()
+
+    def seconds(name: str, unset: float) -> float:
+        value = configs.value(f"sasl.login.{name}.ms", OAUTHBEARER)
+        if value is None:
+            return unset
+        assert isinstance(value, int), name
+        if value < 0:
+            raise ConfigError(f"config sasl.login.{name}.ms={value}: it is negative")
+        return value / 1000
+
+    patience = Patience(
+        # 0 is for ever in Java.
+        connect=seconds("connect.timeout", usual.connect) or _FOR_EVER,
+        read=seconds("read.timeout", usual.read) or _FOR_EVER,
+        first_wait=seconds("retry.backoff", usual.first_wait),
+        longest=seconds("retry.backoff.max", usual.longest),
+    )
+    if patience.longest < patience.first_wait:
+        raise ConfigError(
+            "sasl.login.retry.backoff.max.ms is less than sasl.login.retry.backoff.ms"
+        )
+    return patience
+
+
+def refresh_window(configs: ListenerConfigs) -> RefreshWindow:
+    """`sasl.login.refresh.*`. Raises ConfigError."""
+
+    def number(name: str) -> float:
+        value = configs.value(f"sasl.login.refresh.{name}", OAUTHBEARER)
+        assert isinstance(value, int | float), name
+        return value
+
+    return RefreshWindow(
+        number("window.factor"),
+        number("window.jitter"),
+        number("min.period.seconds"),
+        number("buffer.seconds"),
+    )

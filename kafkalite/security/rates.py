@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import floor, inf
-from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +118,3 @@ class TokenBucket:
 def _rounded(value: float) -> int:
     """Rounds halves up, like Java's Math.round."""
     return floor(value + 0.5)
-
-
-UNLIMITED: Final = inf

@@ -28,11 +28,10 @@ from kafkalite.wire.messages.stored.user_scram_credential_record import UserScra
 
 # Modules that most brokers do not need are imported at their first use.
 if TYPE_CHECKING:
-    import ssl
-
     from kafkalite.security.authentication import Mechanism
     from kafkalite.security.authorizer import Authorizer
     from kafkalite.security.delegation_tokens import DelegationTokens
+    from kafkalite.security.listener_tls import ListenerTls
     from kafkalite.security.node_quotas import NodeQuotas
     from kafkalite.security.principal_mapping import PrincipalMapper
     from kafkalite.security.sasl.jwks import RefreshTimes, UrlKeys
@@ -47,6 +46,21 @@ _DEFAULT_PRINCIPAL_BUILDERS: Final = (
     "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
 )
 _NEEDS_AUTHORIZER: Final = ("super.users", "allow.everyone.if.no.acl.found")
+_SECURITY: Final = "org.apache.kafka.common.security"
+# Java classes by which a broker logs in elsewhere, for one listener or for all. Kafka's own
+# do what kafkalite does.
+_LOGIN_CLASSES: Final = {
+    "sasl.client.callback.handler.class": (f"{_SECURITY}.authenticator.SaslClientCallbackHandler",),
+    "sasl.login.class": (
+        f"{_SECURITY}.authenticator.DefaultLogin",
+        f"{_SECURITY}.oauthbearer.internals.OAuthBearerRefreshingLogin",
+    ),
+    "sasl.oauthbearer.jwt.retriever.class": (
+        f"{_SECURITY}.oauthbearer.DefaultJwtRetriever",
+        f"{_SECURITY}.oauthbearer.ClientCredentialsJwtRetriever",
+        f"{_SECURITY}.oauthbearer.FileJwtRetriever",
+    ),
+}
 _NO_CONFIGS: Final[Mapping[str, str]] = {}
 _ACL_RECORDS: Final = (AccessControlEntryRecord, RemoveAccessControlEntryRecord)
 _TOKEN_RECORDS: Final = (DelegationTokenRecord, RemoveDelegationTokenRecord)
@@ -66,7 +80,7 @@ class ListenerSecurity:
     """One listener's demands on its clients. Times in seconds, sizes in bytes."""
 
     protocol: str
-    context: ssl.SSLContext | None = None
+    tls: ListenerTls | None = None
     mechanisms: Mapping[str, Mechanism] | None = None
     principals: PrincipalMapper | None = None
     max_receive_bytes: int = 0
@@ -191,7 +205,7 @@ class Security:
             found = self._listeners[node_id, name] = _Running(dynamic, dynamic, made)
         elif found.dynamic is not dynamic:
             found.dynamic = dynamic
-            if found.made.context is not None:
+            if found.made.tls is not None:
                 self._renew_stores(found, node_id, name)
         return found.made
 
@@ -201,12 +215,13 @@ class Security:
         renewed = {key: running.dynamic[key] for key in stores if key in running.dynamic}
         configs = ListenerConfigs(self._config, name, node_id, kept | renewed)
         try:
-            context = _context(configs, running.made.protocol)
+            tls = _tls(configs, running.made.protocol)
+            _check_names(running.made, tls, configs)
         except ConfigError as error:
             # Checked when it was set; files may have changed since.
             logger.error("listener %s goes on with its earlier security: %s", name, error)
         else:
-            running.made = replace(running.made, context=context)
+            running.made = replace(running.made, tls=tls)
 
     def check_stores(self, node_id: int, name: str, dynamic: Mapping[str, str]) -> None:
         """Check the stores that a listener would have with these configs of its node.
@@ -215,22 +230,28 @@ class Security:
         letters (KIP-103).
         """
         for (known_id, known), running in self._listeners.items():
-            made = running.made
-            if (known_id, known.lower()) != (node_id, name) or made.context is None:
+            if (known_id, known.lower()) != (node_id, name) or running.made.tls is None:
                 continue
+            made = self.listener(node_id, known, running.made.protocol)
             before = ListenerConfigs(self._config, known, node_id)
             after = ListenerConfigs(self._config, known, node_id, dynamic)
             try:
-                _context(after, made.protocol)
+                tls = _tls(after, made.protocol)
             except ConfigError as error:
                 raise ConfigError(
                     f"org.apache.kafka.common.errors.InvalidConfigurationException: {error}"
                 ) from None
-            if _has_trust_store(after) and not _has_trust_store(before):
+            try:
+                _check_names(made, tls, before)
+                if _has_trust_store(after) and not _has_trust_store(before):
+                    raise ConfigError(
+                        "Cannot add SSL truststore to an existing listener for which no truststore "
+                        "was configured."
+                    )
+            except ConfigError as error:
                 raise ConfigError(
-                    "org.apache.kafka.common.config.ConfigException: Cannot add SSL truststore to "
-                    "an existing listener for which no truststore was configured."
-                )
+                    f"org.apache.kafka.common.config.ConfigException: {error}"
+                ) from None
 
     def make_listener(
         self, config: BrokerConfig, node_id: int, name: str, protocol: str
@@ -247,7 +268,7 @@ class Security:
         try:
             return ListenerSecurity(
                 protocol,
-                _context(configs, protocol) if protocol in TLS else None,
+                _tls(configs, protocol) if protocol in TLS else None,
                 self._mechanisms(configs, name) if protocol in SASL else None,
                 _principals(configs) if protocol == "SSL" else None,
                 configs.integer("sasl.server.max.receive.size"),
@@ -281,10 +302,17 @@ class Security:
             run(keys)
 
 
-def _context(configs: ListenerConfigs, protocol: str) -> ssl.SSLContext:
-    from kafkalite.security.listener_tls import listener_context
+def _tls(configs: ListenerConfigs, protocol: str) -> ListenerTls:
+    from kafkalite.security.listener_tls import listener_tls
 
-    return listener_context(configs, with_sasl=protocol in SASL)
+    return listener_tls(configs, with_sasl=protocol in SASL)
+
+
+def _check_names(made: ListenerSecurity, after: ListenerTls, configs: ListenerConfigs) -> None:
+    from kafkalite.security.certificate_names import check_names
+
+    assert made.tls is not None
+    check_names(made.tls.certificate, after.certificate, configs)
 
 
 def _has_trust_store(configs: ListenerConfigs) -> bool:
@@ -334,6 +362,10 @@ def _check_unused(config: BrokerConfig) -> None:
         )
     if config.string("security.providers"):
         raise ConfigError("config security.providers: kafkalite runs no Java classes")
+    for key, text in config.static.items():
+        known = next((each for name, each in _LOGIN_CLASSES.items() if key.endswith(name)), None)
+        if known is not None and text.strip() and text.strip() not in known:
+            raise ConfigError(f"config {key}={text.strip()}: kafkalite runs no Java classes")
 
 
 def scram_records(texts: Iterable[str]) -> list[UserScramCredentialRecord]:

@@ -193,7 +193,7 @@ def distinguished_name(certificate: bytes) -> str:
     try:
         subject = x509.load_der_x509_certificate(certificate).subject
     except ValueError as error:
-        raise StoreError(f"a client's certificate cannot be read: {error}") from None
+        raise StoreError(f"a certificate cannot be read: {error}") from None
     return ",".join(
         "+".join(_attribute(attribute) for attribute in rdn) for rdn in reversed(subject.rdns)
     )

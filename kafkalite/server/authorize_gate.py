@@ -15,7 +15,7 @@ from kafkalite.apis import Api, Handler
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import AT_ONCE, Steps, begun, in_slices, let_go
 from kafkalite.requests.suspension import has_to_wait
-from kafkalite.security.access import Access
+from kafkalite.security.access import Access, Permits
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import Asked, Finish, Rule, Verdict
 from kafkalite.security.authorization.table import AUTHORIZATION, FETCH_NEED
@@ -59,7 +59,7 @@ class _Topics:
 
     def has_partition(self, name: str, index: int) -> bool:
         topic = self._services.topics.get(name)
-        return topic is not None and 0 <= index < len(topic.partitions)
+        return topic is not None and topic.partition(index) is not None
 
 
 def authorize_gate(authorizer: Authorizer) -> Gate:
@@ -87,8 +87,12 @@ def _access(authorizer: Authorizer, context: RequestContext) -> Access:
     return Access(authorizer, context.principal, context.client_host, context.api_key)
 
 
+def _permits(authorizer: Authorizer, context: RequestContext, operation: Operation) -> Permits:
+    return Permits(authorizer, context.principal, context.client_host, operation, context.api_key)
+
+
 def _authorized(authorizer: Authorizer, api: Api, rule: Rule, handle: Handler) -> Handler:
-    """The handler behind its rule."""
+    """The handler, asked for what its rule allows."""
 
     def judged(services: Services, context: RequestContext, request: Any) -> Steps[Verdict]:
         """The verdict, with a request and a response as the API has them: messages or rows."""
@@ -180,22 +184,16 @@ def _producing(authorizer: Authorizer, handle: Handler, authorized: Handler) -> 
         transactional_id, _, _, topics = request
         if transactional_id is not None or len(topics) > AT_ONCE:
             return authorized(services, context, request)
-        may, principal, host = authorizer.is_allowed, context.principal, context.client_host
+        may = context.may_write
+        if not isinstance(may, Permits) or may.principal is not context.principal:
+            may = context.may_write = _permits(authorizer, context, Operation.WRITE)
         for name, topic_id, _ in topics:
             if not name:
                 topic = services.topics.by_id(topic_id)
                 if topic is None:
                     continue
                 name = topic.name
-            if not may(
-                principal,
-                host,
-                Operation.WRITE,
-                ResourceType.TOPIC,
-                name,
-                api=ApiKey.PRODUCE.name,
-                log_if_denied=False,
-            ):
+            if not may(name, log=False):
                 return authorized(services, context, request)
         return handle(services, context, request)
 
@@ -206,9 +204,12 @@ def _fetching(authorizer: Authorizer, handle: Handler) -> Handler:
     """Fetch: each partition of its session is asked about when it is read."""
 
     def fetch(services: Services, context: RequestContext, request: FetchRequestRow) -> Any:
-        access = _access(authorizer, context)
         replica_id = request[1] if request[2][0] == _CONSUMER else request[2][0]
-        context.may_read = _may_replicate(access) if replica_id >= 0 else _may_consume(access)
+        may = context.may_read
+        if replica_id >= 0:
+            context.may_read = _may_replicate(_access(authorizer, context))
+        elif not isinstance(may, Permits) or may.principal is not context.principal:
+            context.may_read = _permits(authorizer, context, FETCH_NEED.operation)
         return handle(services, context, request)
 
     return fetch

@@ -1,4 +1,4 @@
-"""The gate around requests that change the metadata: one decides after the other.
+"""The gate around requests that change the metadata: they decide one at a time.
 
 A handler decides by the metadata as they are, and begins a change (`Cluster.begin_write`). The
 change is seen, and the request answered, when it is on the disk; the next decision waits for that.

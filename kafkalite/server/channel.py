@@ -227,7 +227,7 @@ class Channel:
         self.happened(ChannelEvent.END)
 
     def gather(self, response: list[Records]) -> int:
-        """Put a response behind those that are to be sent; its size in bytes. Raises OSError."""
+        """Queue a response after those that are to be sent; its size in bytes. Raises OSError."""
         size = 0
         for chunk in response:
             if isinstance(chunk, FileSlice) and chunk.size <= _COPY_BELOW_BYTES:

@@ -1,4 +1,4 @@
-"""Bytes between a transport and a channel, and the words for the end of both."""
+"""Moves bytes between a transport and a channel, and logs why a connection ends."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def receive(transport: Transport, channel: Channel) -> None:
 
 
 def flush(transport: Transport, channel: Channel) -> bool:
-    """Send the output; whether that is all. The state says what the rest waits for.
+    """Send the output; True if all is sent. Otherwise the state says what the rest waits for.
 
     Raises OSError.
     """

@@ -29,6 +29,7 @@ from kafkalite.server.channel import Channel, ChannelEvent, ChannelState
 from kafkalite.server.channel_io import flush, log_end, receive
 from kafkalite.server.connection_task import ConnectionTask
 from kafkalite.server.interest import INTEREST, Interest
+from kafkalite.server.released import Released
 from kafkalite.server.request_connection import RequestConnection
 from kafkalite.server.request_handler import RequestHandler
 from kafkalite.server.sendfile import send_at_once
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _READING: Final = ChannelState.READING
+_ANSWERED_EARLY: Final = frozenset((ChannelState.PARKED, ChannelState.TASK_PARKED))
 _WAITING: Final = frozenset((ChannelState.PARKED, ChannelState.HELD, ChannelState.MUTED))
 
 Spawn = Callable[[Callable[[], Awaitable[object]], str], object]
@@ -62,8 +64,9 @@ class Connection:
     last request came in, in seconds of trio's clock.
     """
 
+    # For the compiled build.
+    __deletable__ = ("context",)
     __slots__ = (
-        "__weakref__",
         "_channel",
         "_closed",
         "_interest",
@@ -141,7 +144,7 @@ class Connection:
         return self._channel.last_key
 
     def answer_with(self, handler: RequestHandler) -> None:
-        """Let another handler answer from the next request on; behind the login if there is one."""
+        """Let another handler answer from the next request on, or once the client has logged in."""
         if self._login is not None:
             self._login.requests = handler
         elif self._channel.state is not ChannelState.CLOSED:
@@ -184,6 +187,40 @@ class Connection:
             self._request.task.cancel()  # and it closes
         else:
             self._close()
+
+    def answer_early(self) -> None:
+        """End the wait of a request that more input would end: a Fetch that waits for records."""
+        if self._channel.state in _ANSWERED_EARLY and self.ready(trio.current_time()):
+            self.send_responses()
+
+    def release(self) -> Released | None:
+        """Give up the socket, open, if no request is under way; else None.
+
+        None, too, where the connection has more to it than its socket: TLS or a login.
+        """
+        self.answer_early()
+        channel, listener = self._channel, self.listener
+        if (
+            channel.state is not _READING
+            or channel.output
+            or channel.reader.has_input
+            or channel.is_ending
+            or listener.config.security_protocol != "PLAINTEXT"
+        ):
+            return None
+        context = self.context
+        released = Released(
+            self._transport,
+            (self.client_host, self.client_port),
+            listener.node_id,
+            listener.name,
+            context.client_id,
+            context.client_software,
+            context.principal,
+        )
+        self.end_reason = "another broker has taken it over"
+        self._close(is_released=True)
+        return released
 
     # Called by the loop
 
@@ -277,9 +314,8 @@ class Connection:
     # The end
 
     def _fail(self, error: Exception) -> None:
-        """Say why the connection ends, in one line of the log, and close it.
-
-        What came before bad input was good, and its responses are owed.
+        """Log why the connection ends, in one line, and close it. Requests before the bad input
+        still get their responses.
         """
         log_end(str(self), error)
         self.end_reason = str(error) or type(error).__name__
@@ -299,8 +335,8 @@ class Connection:
         channel.end()
         self.send_responses()
 
-    def _close(self, *, reset: bool = False) -> None:
-        """Let everything go, so that nothing refers to anything else here any more."""
+    def _close(self, *, reset: bool = False, is_released: bool = False) -> None:
+        """Drop all references between this and its parts, so that they are freed at once."""
         closed, self._closed = self._closed, None
         if closed is None:
             return
@@ -312,7 +348,7 @@ class Connection:
             self._interest = Interest.NOTHING
         if reset:
             self._transport.reset()
-        else:
+        elif not is_released:
             self._transport.close()
         closed(self)
         self._request.closed(str(self))

@@ -17,23 +17,30 @@ from kafkalite.server.host import drive
 from kafkalite.server.listener import Listener
 from kafkalite.server.logins import Logins
 from kafkalite.server.loop import Loop
+from kafkalite.server.released import Released, close_released
 from kafkalite.server.request_handler import RequestHandler
 from kafkalite.server.transport import PlainTransport, Transport
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.requests.principal import Principal
+    from kafkalite.security.accept_rates import AcceptRates
     from kafkalite.services import Services
 
 logger = logging.getLogger(__name__)
 
 # Accepted in one go before other tasks get their turn.
 _ACCEPT_AT_ONCE: Final = 64
+# Idle ones that are closed in one go.
+_CLOSE_AT_ONCE: Final = 64
 # Out of file descriptors: wait for connections to end rather than spin.
 _EXHAUSTED_PAUSE_SECONDS: Final = 0.1
 # Descriptors that connections leave to segments and to modules that are still to be imported: a
 # crowd of newcomers must not take from those who are being served.
 _RESERVED_DESCRIPTORS: Final = 64
+_RATE: Final = "max.connection.creation.rate"
+# A request that waits in a task is answered after so many turns of trio's.
+_TICKS: Final = 5
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
@@ -70,6 +77,9 @@ class Connections:
         self._count_by_node: Counter[int] = Counter()
         self._count_by_host: Counter[tuple[int, str]] = Counter()
         self._full = trio.lowlevel.ParkingLot()
+        # None without a limit.
+        self._accept_rates: AcceptRates | None = None
+        self._look_again()
         config.subscribe(self._look_again)
         self._is_exhausted = False
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -78,6 +88,8 @@ class Connections:
         self._none_left = trio.Event()
         # Accepts on one more listener, while `listen` runs.
         self.listen_on: Callable[[Listener], None]
+        self._listeners: dict[tuple[int, str], Listener] = {}
+        self._nursery: trio.Nursery | None = None
         self._stopping = False
         # Told of each connection that is opened, and of its end with the reason.
         self.opened: Callable[[Connection], None] | None = None
@@ -105,10 +117,12 @@ class Connections:
         """Accept on all listeners until `listening` is cancelled, and end with the connections."""
         # Connections outlive the accepting: they have a nursery around it.
         async with trio.open_nursery() as connections:
+            self._nursery = connections
             with listening:
                 async with trio.open_nursery() as nursery:
 
                     def listen_on(listener: Listener) -> None:
+                        self._listeners[listener.node_id, listener.name] = listener
                         nursery.start_soon(self.accept, listener, connections)
 
                     self.listen_on = listen_on
@@ -131,7 +145,8 @@ class Connections:
     async def accept(self, listener: Listener, nursery: trio.Nursery) -> None:
         """Accept until the listener closes; each connection becomes a task in `nursery`.
 
-        Beyond max.connections clients wait; beyond max.connections.per.ip they are turned away.
+        Beyond max.connections and max.connection.creation.rate clients wait; beyond
+        max.connections.per.ip they are turned away.
         """
         # A listener that is opened again has another socket, and another task like this.
         bound = listener.socket
@@ -151,6 +166,7 @@ class Connections:
                     sock, address = bound.accept()
                     # The kernel gives out the lowest number that is free.
                     number = sock.fileno()
+                    await self._at_its_time(sock, listener)
                     self._start(sock, address, listener, nursery)
                     if number >= self._first_reserved:
                         self._warn_exhausted("the rest of the descriptors is for files")
@@ -196,13 +212,20 @@ class Connections:
             return
         if self._services.security.has_quotas:
             quotas = self._services.security.quotas(listener.node_id)
-            wait_ms = quotas.connections.throttle_ms(host, int(trio.current_time() * 1000))
+            now_ms = int(trio.current_time() * 1000)
+            wait_ms = quotas.connections.throttle_ms(host, now_ms)
             if wait_ms:
+                if self._accept_rates is not None:
+                    self._accept_rates.take_back(listener.node_id, listener.name, now_ms)
                 nursery.start_soon(_close_later, sock, wait_ms / 1000)
                 return
-        self._count_by_host[listener.node_id, host] += 1
-        self._count_by_node[listener.node_id] += 1
-        connection = self._connect(sock, (host, port), listener, nursery)
+        self._add(self._connect(sock, (host, port), listener, nursery))
+
+    def _add(self, connection: Connection) -> None:
+        """Count a connection that was opened."""
+        node_id = connection.listener.node_id
+        self._count_by_host[node_id, connection.client_host] += 1
+        self._count_by_node[node_id] += 1
         self._open.add(connection)
         if self.opened is not None:
             self.opened(connection)
@@ -216,27 +239,18 @@ class Connections:
         listener: Listener,
         nursery: trio.Nursery,
     ) -> Connection:
-        """A connection, behind what its listener asks of clients first."""
+        """A connection with what its listener asks for first: TLS, a login."""
         protocol = listener.config.security_protocol
 
         def connect(transport: Transport) -> Connection:
-            return Connection(
-                transport,
-                address,
-                listener,
-                self.loop,
-                self._handler,
-                max_frame_bytes=self._max_frame_bytes,
-                spawn=lambda function, name: nursery.start_soon(function, name=name),
-                closed=self._closed,
-            )
+            return self._over(transport, address, listener, nursery)
 
         if protocol == "PLAINTEXT":
             return connect(PlainTransport.over(sock))
         from kafkalite.server.secured import require_login, tls_transport
 
         security = self._services.security.listener(listener.node_id, listener.name, protocol)
-        if security.context is None:
+        if security.tls is None:
             connection = connect(PlainTransport.over(sock))
         else:
 
@@ -252,9 +266,77 @@ class Connections:
             require_login(connection, self._services, self._handler, security, self.logins)
         return connection
 
+    def _over(
+        self,
+        transport: Transport,
+        address: tuple[str, int],
+        listener: Listener,
+        nursery: trio.Nursery,
+    ) -> Connection:
+        return Connection(
+            transport,
+            address,
+            listener,
+            self.loop,
+            self._handler,
+            max_frame_bytes=self._max_frame_bytes,
+            spawn=lambda function, name: nursery.start_soon(function, name=name),
+            closed=self._closed,
+        )
+
+    async def release(self) -> list[Released]:
+        """Give up the connections that no request is under way on. The others stay as they are.
+
+        A Fetch that waits for records is answered first.
+        """
+        for each in tuple(self._open):
+            each.answer_early()
+        if not self.loop.is_hosted:
+            # Requests wait in tasks there, which are to go on first.
+            for _ in range(_TICKS):
+                await trio.lowlevel.checkpoint()
+        return [found for each in tuple(self._open) if (found := each.release()) is not None]
+
+    def adopt(self, released: Iterable[Released]) -> int:
+        """Serve, while `listen` runs, what another broker has released; how many there are.
+
+        One of a listener that is not here is closed.
+        """
+        count = 0
+        for each in released:
+            listener = self._listeners.get((each.node_id, each.listener_name))
+            if listener is None or self._nursery is None:
+                close_released([each])
+                continue
+            connection = self._over(each.transport, each.address, listener, self._nursery)
+            each.tell(connection.context)
+            self._add(connection)
+            count += 1
+        return count
+
     def _look_again(self) -> None:
-        """max.connections may be another now."""
+        """max.connections and max.connection.creation.rate may be others now."""
         self._full.unpark_all()
+        told = (self._config.static, self._config.dynamic_default)
+        by_node = self._config.dynamic_by_node.values()
+        is_limited = any(_RATE in name for configs in (*told, *by_node) for name in configs)
+        if is_limited and self._accept_rates is None:
+            from kafkalite.security.accept_rates import AcceptRates
+
+            self._accept_rates = AcceptRates(self._config)
+
+    async def _at_its_time(self, sock: socket.socket, listener: Listener) -> None:
+        """Wait until a connection may be accepted."""
+        if self._accept_rates is None:
+            return
+        now_ms = int(trio.current_time() * 1000)
+        wait_ms = self._accept_rates.wait_ms(listener.node_id, listener.name, now_ms)
+        if wait_ms:
+            try:
+                await trio.sleep(wait_ms / 1000)
+            except trio.Cancelled:
+                sock.close()
+                raise
 
     def _is_full(self, node_id: int) -> bool:
         return self._count_by_node[node_id] >= self._config.integer("max.connections", node_id)
@@ -279,30 +361,35 @@ class Connections:
             self._none_left.set()
 
     def cut(self, node_id: int) -> None:
-        """Close a node's connections without another word, as if its process had died."""
+        """Close a node's connections at once, as if its process had died."""
         for connection in tuple(self._open):
             if connection.listener.node_id == node_id:
                 connection.abort(f"node {node_id} has stopped")
 
     def cut_all(self) -> None:
-        """Close all connections without another word."""
+        """Close all connections at once."""
         for connection in tuple(self._open):
             connection.abort("cut")
 
     async def close_idle(self) -> None:
-        """Close for ever what was silent for connections.max.idle.ms."""
+        """Close connections that were silent for connections.max.idle.ms, until cancelled."""
         if self._max_idle_seconds < 0:
             return
         while True:
             # A tenth of the limit is the most by which a connection may outlive it.
             await trio.sleep(min(max(self._max_idle_seconds / 10, 0.1), 60.0))
             limit = trio.current_time() - self._max_idle_seconds
-            for connection in [each for each in self._open if each.last_active < limit]:
-                logger.info("%s: connection closed: idle", connection)
-                connection.abort("idle")
+            idle = [each for each in self._open if each.last_active < limit]
+            for number, connection in enumerate(idle, 1):
+                # Others have their turn in between, and one of these may have ended or spoken.
+                if connection in self._open and connection.last_active < limit:
+                    logger.info("%s: connection closed: idle", connection)
+                    connection.abort("idle")
+                if number % _CLOSE_AT_ONCE == 0:
+                    await trio.lowlevel.checkpoint()
 
     async def stop(self, patience_seconds: float) -> None:
-        """Answer what is in flight, close everything; what takes longer is cut off."""
+        """Answer requests in flight, then close all connections. Slower ones are cut off."""
         self._stopping = True
         for connection in tuple(self._open):
             connection.stop()

@@ -1,7 +1,7 @@
-"""The answers of coordinators that could not be given: whose they are, and how each API says so.
+"""Errors in place of coordinators' answers whose records were not replicated, for each API.
 
-A request is decided already when its answer turns out not to be replicated. All but the code of the
-error is forgotten then. Source: GroupCoordinatorService, handleOffsetFetchException,
+The request was handled, but its records did not reach the replicas in time. The error replaces the
+answer. Source: GroupCoordinatorService, handleOffsetFetchException,
 TransactionStateManager.
 """
 
@@ -12,18 +12,25 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalite.apis.join_group import NULL_PROTOCOL_NAME_SINCE
 from kafkalite.apis.offset_fetch import GROUP_ERROR_SINCE, SEVERAL_GROUPS_SINCE, refused_offset
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from kafkalite.coordinators.share_coordinator.state_log import coordinator_key
+from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.kafka_uuid import kafka_uuid
 from kafkalite.wire.messages import (
     consumer_group_describe,
     describe_groups,
+    describe_share_group_offsets,
     describe_transactions,
+    share_group_describe,
     streams_group_describe,
 )
 from kafkalite.wire.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
+from kafkalite.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsResponse
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
 from kafkalite.wire.messages.delete_groups import DeletableGroupResult
+from kafkalite.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsResponse
 from kafkalite.wire.messages.end_txn import EndTxnResponse
 from kafkalite.wire.messages.init_producer_id import InitProducerIdResponse
 from kafkalite.wire.messages.join_group import JoinGroupResponse
@@ -31,9 +38,10 @@ from kafkalite.wire.messages.leave_group import LeaveGroupResponse
 from kafkalite.wire.messages.list_groups import ListGroupsResponse
 from kafkalite.wire.messages.list_transactions import ListTransactionsResponse
 from kafkalite.wire.messages.offset_delete import OffsetDeleteResponse
+from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
 from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
 from kafkalite.wire.messages.sync_group import SyncGroupResponse
-from kafkalite.wire.rows import row_of
+from kafkalite.wire.rows import row_of, rows_of
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
@@ -45,7 +53,8 @@ if TYPE_CHECKING:
     from kafkalite.wire.messages.describe_transactions import DescribeTransactionsResponse
 
 Failed = Mapping[str, ErrorCode]
-"""Groups or transactional ids whose answer may not be given, and the codes in its place."""
+"""Groups, transactional ids or share partitions whose answer may not be given, and the codes
+instead."""
 
 Refuse = Callable[["RequestContext", Any, Failed], Any]
 """Context, the answer as it was made, and those that failed: the answer to give."""
@@ -54,7 +63,7 @@ Refuse = Callable[["RequestContext", Any, Failed], Any]
 class Guard(NamedTuple):
     """One API: the keys that a request names, None for all; and its answer if some fail.
 
-    Keys are group ids, or transactional ids, by the internal topic.
+    Keys are group ids, transactional ids, or those of share partitions, by the internal topic.
     """
 
     keys: Callable[[Any], Collection[str] | None]
@@ -69,6 +78,13 @@ def _code(failed: Failed) -> ErrorCode:
 def _with_code(response: type[Any]) -> Refuse:
     def refuse(context: RequestContext, made: object, failed: Failed) -> Any:
         return response(error_code=_code(failed))
+
+    return refuse
+
+
+def _row_with_code(response: type[Any]) -> Refuse:
+    def refuse(context: RequestContext, made: object, failed: Failed) -> Any:
+        return rows_of(response(error_code=_code(failed)))
 
     return refuse
 
@@ -107,15 +123,15 @@ def _not_heard(context: RequestContext, made: object, failed: Failed) -> tuple[i
     return 0, _code(failed)
 
 
-def _not_heard_of_tasks(
-    context: RequestContext, made: object, failed: Failed
-) -> StreamsGroupHeartbeatResponse:
-    return StreamsGroupHeartbeatResponse(
-        error_code=_code(failed),
-        active_tasks=None,
-        standby_tasks=None,
-        warmup_tasks=None,
-        partitions_by_user_endpoint=None,
+def _not_heard_of_tasks(context: RequestContext, made: object, failed: Failed) -> tuple[Any, ...]:
+    return rows_of(
+        StreamsGroupHeartbeatResponse(
+            error_code=_code(failed),
+            active_tasks=None,
+            standby_tasks=None,
+            warmup_tasks=None,
+            partitions_by_user_endpoint=None,
+        )
     )
 
 
@@ -194,12 +210,37 @@ def _not_described(
     return made
 
 
+def _of_share_partitions(request: Any) -> Collection[str]:
+    return {
+        coordinator_key(SharePartitionKey(request.group_id, topic.topic_id, each.partition))
+        for topic in request.topics
+        for each in topic.partitions
+    }
+
+
+def _states_refused(context: RequestContext, made: Any, failed: Failed) -> Any:
+    """Each partition that failed has the code, and nothing else. All are of one group."""
+    codes = {tuple(key.rsplit(":", 2)[1:]): code for key, code in failed.items()}
+    for topic in made.results:
+        topic.partitions = [
+            type(each)(partition=each.partition, error_code=code)
+            if (code := codes.get((kafka_uuid(topic.topic_id), str(each.partition))))
+            else each
+            for each in topic.partitions
+        ]
+    return made
+
+
 def _listed(name: str) -> Callable[[Any], Collection[str]]:
     def group_ids(request: object) -> Collection[str]:
         found: Collection[str] = getattr(request, name)
         return found
 
     return group_ids
+
+
+def _of_groups(request: Any) -> Collection[str]:
+    return [group.group_id for group in request.groups]
 
 
 def _all(request: object) -> None:
@@ -220,16 +261,32 @@ GUARDS: Final[Mapping[ApiKey, Guard]] = {
     ApiKey.SYNC_GROUP: Guard(_of_message, _with_code(SyncGroupResponse)),
     ApiKey.HEARTBEAT: Guard(_of_row(0), _not_heard),
     ApiKey.LEAVE_GROUP: Guard(_of_message, _with_code(LeaveGroupResponse)),
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: Guard(_of_message, _with_code(ConsumerGroupHeartbeatResponse)),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Guard(
+        _of_row(0), _row_with_code(ConsumerGroupHeartbeatResponse)
+    ),
     ApiKey.DESCRIBE_GROUPS: Guard(
         _listed("groups"), _each("groups", describe_groups.DescribedGroup)
     ),
     ApiKey.CONSUMER_GROUP_DESCRIBE: Guard(
         _listed("group_ids"), _each("groups", consumer_group_describe.DescribedGroup)
     ),
-    ApiKey.STREAMS_GROUP_HEARTBEAT: Guard(_of_message, _not_heard_of_tasks),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Guard(_of_row(0), _not_heard_of_tasks),
     ApiKey.STREAMS_GROUP_DESCRIBE: Guard(
         _listed("group_ids"), _each("groups", streams_group_describe.DescribedGroup)
+    ),
+    ApiKey.SHARE_GROUP_HEARTBEAT: Guard(_of_row(0), _row_with_code(ShareGroupHeartbeatResponse)),
+    ApiKey.SHARE_GROUP_DESCRIBE: Guard(
+        _listed("group_ids"), _each("groups", share_group_describe.DescribedGroup)
+    ),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Guard(
+        _of_groups,
+        _each("groups", describe_share_group_offsets.DescribeShareGroupOffsetsResponseGroup),
+    ),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: Guard(
+        _of_message, _with_code(AlterShareGroupOffsetsResponse)
+    ),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: Guard(
+        _of_message, _with_code(DeleteShareGroupOffsetsResponse)
     ),
     ApiKey.DELETE_GROUPS: Guard(_listed("groups_names"), _each("results", DeletableGroupResult)),
     ApiKey.LIST_GROUPS: Guard(_all, _with_code(ListGroupsResponse)),
@@ -243,4 +300,11 @@ GUARDS: Final[Mapping[ApiKey, Guard]] = {
         _listed("transactional_ids"), _not_described, TRANSACTIONS_TOPIC
     ),
     ApiKey.LIST_TRANSACTIONS: Guard(_all, _with_code(ListTransactionsResponse), TRANSACTIONS_TOPIC),
+} | {
+    key: Guard(_of_share_partitions, _states_refused, SHARE_STATE_TOPIC)
+    for key in (
+        *(ApiKey.INITIALIZE_SHARE_GROUP_STATE, ApiKey.READ_SHARE_GROUP_STATE),
+        *(ApiKey.WRITE_SHARE_GROUP_STATE, ApiKey.DELETE_SHARE_GROUP_STATE),
+        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
+    )
 }

@@ -77,7 +77,7 @@ def forwarded(forward: Forward) -> Callable[[Api], Handler]:
 
 
 def _is_of_loggers(request: Any) -> bool:
-    """Tells whether all that is to be changed are loggers of a broker."""
+    """True if all that is to be changed are loggers of a broker."""
     return bool(request.resources) and all(
         each.resource_type == BROKER_LOGGER_RESOURCE for each in request.resources
     )

@@ -29,7 +29,7 @@ _KEEP_BELOW_BYTES: Final = 1280 * 1024
 # Parsing bytes is quicker than parsing a view, by more than it costs to copy a small frame.
 _COPY_BELOW_BYTES: Final = 4096
 
-_SIZE = Struct(">i")
+_SIZE: Final = Struct(">i")
 
 # A TLS record of a handshake begins with its type and version; HTTP with a method.
 _OTHER_PROTOCOLS: Final = (

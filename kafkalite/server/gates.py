@@ -1,10 +1,11 @@
-"""The gates before and behind every handler: each matter is built once, here, for all APIs.
+"""The gates around every handler: each matter is built once, here, for all APIs.
 
     authenticate    refuses a connection that has not said who it is
     authorize       refuses what the principal may not do
-    fault           what a test wants to go wrong, and what it wants to see
+    fault           what a test has set up: faults, and the spy
     transaction     asks coordinators on other brokers before the first batch of a transaction
     change          changes of the metadata: one decides after the other
+    linger          holds an answer back until the share states that it rests on are written
     flush           holds the answer back until what it rests on is on the disk
     replication     holds a coordinator's back until its replicas have what it rests on
     (handle)
@@ -50,6 +51,7 @@ class Gates:
     authorize: Gate | None = None
     fault: Gate | None = None
     change: Gate | None = None
+    linger: Gate | None = None
     flush: Gate | None = None
     replication: Gate | None = None
     transaction: Gate | None = None
@@ -64,8 +66,9 @@ class Gates:
         and logged, too.
         """
         for gate in (
-            *(self.flush, self.replication, self.transaction, self.change, self.fault),
-            *(self.authorize, self.authenticate, self.count, self.throttle, self.log),
+            *(self.linger, self.flush, self.replication, self.transaction, self.change),
+            *(self.fault, self.authorize, self.authenticate),
+            *(self.count, self.throttle, self.log),
         ):
             if gate is not None:
                 handle = gate(api, handle)

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
-from math import inf
-from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, cast
 
 import trio
 
 from kafkalite.server.interest import Interest
-from kafkalite.server.loop import Loop
+from kafkalite.server.loop import Loop, host_time
 
 if TYPE_CHECKING:
     from outcome import Outcome
@@ -29,8 +28,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
-
-_LONGEST_SLEEP_SECONDS = 3600.0
 
 
 class Host:
@@ -47,8 +44,6 @@ class Host:
         self,
         function: Callable[[*Args], Awaitable[T]],
         *args: *Args,
-        clock: trio.abc.Clock | None = None,
-        instruments: Sequence[trio.abc.Instrument] = (),
     ) -> T:
         """Run the function as trio.run does. Raises what it raises."""
         loop, wanted = self.loop, self._wanted
@@ -59,14 +54,12 @@ class Host:
             run_sync_soon_threadsafe=self._want_from_thread,
             run_sync_soon_not_threadsafe=wanted.append,
             done_callback=self._done,
-            clock=clock,
-            instruments=(loop.watchdog, *instruments),
+            clock=_Clock(),
+            # Trio calls the methods of an instrument that it finds.
+            instruments=(cast("trio.abc.Instrument", loop.watchdog),),
         )
-        while self._outcome is None:
-            for _ in range(len(wanted)):
-                wanted.popleft()()
-            if self._outcome is None:
-                loop.turn(loop.poll(self._seconds_to_sleep()))
+        loop.serve_with_guest(wanted)
+        assert self._outcome is not None
         result: T = self._outcome.unwrap()
         return result
 
@@ -75,21 +68,26 @@ class Host:
         self.loop.close()
         self._waker.close()
 
-    def _seconds_to_sleep(self) -> float:
-        loop = self.loop
-        if self._wanted or loop.is_busy:
-            return 0
-        deadline = loop.next_deadline
-        if deadline == inf:
-            return _LONGEST_SLEEP_SECONDS
-        return min(max(deadline - trio.current_time(), 0), _LONGEST_SLEEP_SECONDS)
-
     def _want_from_thread(self, function: Callable[[], object]) -> None:
         self._wanted.append(function)
         self._waker.wake()
 
     def _done(self, outcome: Outcome[Any]) -> None:
         self._outcome = outcome
+        self.loop.is_over = True
+
+
+class _Clock(trio.abc.Clock):
+    """The clock of a guest: the loop asks it once in each turn, at the cost of one call."""
+
+    def start_clock(self) -> None:
+        """It always runs."""
+
+    def current_time(self) -> float:
+        return host_time()
+
+    def deadline_to_sleep_time(self, deadline: float) -> float:
+        return deadline - host_time()
 
 
 class _Waker:

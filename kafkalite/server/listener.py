@@ -1,8 +1,8 @@
 """Listeners: a bound socket for each name a node listens under.
 
 A listener is bound before the broker opens its data, so that a port in use is found at once. It
-accepts (connections.py) only when everything behind it is there: clients that come earlier wait in
-the kernel.
+accepts (connections.py) only when the broker can answer: clients that come earlier wait in the
+kernel.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def _cannot_listen(host: str, port: int, purpose: str, error: OSError) -> StartE
 
 
 def joined(host: str, port: int) -> str:
-    """host:port, as it is written."""
+    """`host:port`, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 

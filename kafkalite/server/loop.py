@@ -27,6 +27,14 @@ _READY_AT_ONCE: Final = 64
 _SENT_AT_ONCE: Final = 16
 # Connections are served for so long before trio's tasks and deadlines have their turn.
 _TURN_SECONDS: Final = 0.002
+_LONGEST_SLEEP_SECONDS: Final = 3600.0
+# Times of the host's clock and of perf_counter are not to be mixed up: this tells them apart.
+_AHEAD_SECONDS: Final = 100_000.0
+
+
+def host_time() -> float:
+    """The time of trio's clock where trio is the loop's guest, in seconds; never goes back."""
+    return perf_counter() + _AHEAD_SECONDS
 
 
 class Watched(Protocol):
@@ -46,8 +54,8 @@ class Loop:
     """Serves the connections that watch something.
 
     `is_hosted`: no task of trio's is running during a turn, so that coroutines can be stepped. A
-    handler that awaits a trio primitive there hears that it is not in a task, and nothing else
-    happens; inside of a task it would put that task to sleep.
+    handler that awaits a trio primitive there gets an error, as it is not in a task; inside of a
+    task it would put that task to sleep.
     """
 
     def __init__(self, *, is_hosted: bool = False) -> None:
@@ -57,11 +65,15 @@ class Loop:
         self.turn_ends = inf
         # Called when there is something to do before the next socket is ready.
         self.wake: Callable[[], None] = _nothing
+        # True once the guest has come to its end.
+        self.is_over = False
+        # The clock of trio.
+        self._now: Callable[[], float] = host_time if is_hosted else trio.current_time
         self._epoll = select.epoll()
         self._watched: dict[int, Watched] = {}
         self._unserved: Sequence[tuple[int, int]] = ()
         self._resumed: deque[tuple[Watched, SuspendedRequest | None]] = deque()
-        self._timers = Timers(trio.current_time, lambda: self.wake())
+        self._timers = Timers(self._now, lambda: self.wake())
 
     def fileno(self) -> int:
         """Readable when a socket is ready."""
@@ -100,12 +112,7 @@ class Loop:
 
     def set_timer(self, timer: Timer, deadline: float) -> None:
         """Let a timer expire at `deadline`, on trio's clock, and at no other time."""
-        self._timers.set(timer, deadline - trio.current_time())
-
-    def forget_timer(self, timer: Timer) -> None:
-        """Let a timer never expire, nor keep anything alive until it would have."""
-        timer.cancel()
-        timer.expire = _nothing
+        self._timers.set(timer, deadline - self._now())
 
     def poll(self, seconds: float) -> Sequence[tuple[int, int]]:
         """Wait for sockets that are ready, for a `turn`; no longer than `seconds`."""
@@ -121,9 +128,10 @@ class Loop:
         on another core is woken by the first, which costs more than the request; for the next of
         its responses it is awake still, if they come soon enough.
         """
-        self.watchdog.begin()
-        now = trio.current_time()
-        self.turn_ends = turn_ends = perf_counter() + _TURN_SECONDS
+        began = perf_counter()
+        self.watchdog.begin(began)
+        now = self._now()
+        self.turn_ends = turn_ends = began + _TURN_SECONDS
         answered: list[Watched] = []
         last: Watched | None = None
         for index, (fileno, _) in enumerate(ready):
@@ -146,7 +154,23 @@ class Loop:
             if perf_counter() > turn_ends:
                 break
         _send(answered)
-        self.watchdog.end(lambda: _name(last))
+        if self.watchdog.is_late:
+            self.watchdog.end(_name(last))
+
+    def serve_with_guest(self, wanted: deque[Callable[[], object]]) -> None:
+        """Take turns until `is_over`; between two of them do what trio wants to be done."""
+        while True:
+            for _ in range(len(wanted)):
+                wanted.popleft()()
+            if self.is_over:
+                return
+            self.turn(self.poll(0 if wanted or self.is_busy else self._seconds_to_sleep()))
+
+    def _seconds_to_sleep(self) -> float:
+        deadline = self._timers.next_time()
+        if deadline == inf:
+            return _LONGEST_SLEEP_SECONDS
+        return min(max(deadline - self._now(), 0), _LONGEST_SLEEP_SECONDS)
 
     def close(self) -> None:
         self._epoll.close()

@@ -48,10 +48,9 @@ class Nodes:
         self._ports: dict[int, list[int]] = {}
 
     def stop(self, node_id: int) -> None:
-        """Let one of several nodes go, as if its process had died.
-
-        Its connections are cut, its ports closed; others lead what it led, if they hold it,
-        and coordinate what it coordinated. Raises KeyError if no such node is up.
+        """Stop one of several nodes, as if its process had died. Its connections are cut and its
+        ports closed. Other replicas lead its partitions, and coordinate its groups and
+        transactions. Raises KeyError if no such node is up.
         """
         if node_id not in self._controller.nodes:
             raise KeyError(node_id)
@@ -63,7 +62,7 @@ class Nodes:
         self._controller.fence(node_id)
 
     def start(self, node_id: int) -> None:
-        """Let a stopped node come back at its addresses, while serving.
+        """Start a stopped node again at its addresses, while serving.
 
         Raises KeyError if it was not stopped, StartError if its port is taken.
         """
@@ -91,9 +90,8 @@ class Nodes:
         return node_id
 
     def remove(self, node_id: int) -> None:
-        """Let a node go for good, as if it was stopped and unregistered (KIP-704).
-
-        What it alone holds has no leader then. Raises KeyError if there is no such node,
+        """Stop and unregister a node (KIP-704). Partitions with no other replica have no leader
+        then. Raises KeyError if there is no such node,
         ValueError if it is the only one.
         """
         if self._with_listeners() == {node_id}:

@@ -1,8 +1,8 @@
 """The gate that holds a coordinator's answer back until all in-sync replicas have what it rests on.
 
-A coordinator decides and writes at once. What it answers, even if it only tells what there is,
-rests on all that its partition holds by then. Given sooner, the broker could be lost with it, and
-the next coordinator would know nothing of what a client was told. In one process there is no such
+A coordinator decides and writes at once. Its answer, even to a query, depends on everything that
+its partition holds by then. If the answer were sent sooner and the broker lost, the next
+coordinator would not know what a client was told. In one process there is no such
 gate: its nodes share their logs. Source: CoordinatorRuntime, TransactionStateManager.
 """
 
@@ -69,7 +69,7 @@ def _standings(
 
 
 def _may_go(standings: Collection[Standing]) -> bool:
-    """The answer is made: whether it may go at once."""
+    """True if the answer may be sent at once."""
     for each in standings:
         each.decided()
     return all(each.verdict is ErrorCode.NONE for each in standings)

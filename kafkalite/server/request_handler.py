@@ -1,4 +1,4 @@
-"""The seam between connections and what answers their frames: the dispatcher, or a stand-in."""
+"""The interface of what answers frames: the dispatcher, or a substitute."""
 
 from __future__ import annotations
 

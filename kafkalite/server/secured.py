@@ -82,13 +82,13 @@ def tls_transport(
     """
     from kafkalite.server.tls_transport import TlsTransport
 
-    assert security.context is not None
+    assert security.tls is not None
 
     def established(certificate: bytes | None) -> None:
         if security.principals is not None:
             identified(_principal(security, certificate, failed))
 
-    return TlsTransport(sock, security.context, established, failed)
+    return TlsTransport(sock, security.tls.context, established, failed)
 
 
 def _principal(

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 # Handed to OpenSSL in one call: four records. What was begun with is offered again, not less.
 _MOST_AT_ONCE: Final = 65536
+# Received in one call: a turn of the loop for each record would cost more than its bytes.
+_MOST_RECEIVED: Final = 262_144
 _RESET: Final = struct.pack("ii", 1, 0)
 
 
 class TlsTransport:
     """A socket with TLS around it (server/transport.py says what a transport is)."""
 
-    __slots__ = ("_established", "_failed", "_is_shaking", "_socket", "_tls", "_wants_room")
+    __slots__ = ("_end", "_established", "_failed", "_is_shaking", "_socket", "_tls", "_wants_room")
 
     def __init__(
         self,
@@ -48,10 +50,13 @@ class TlsTransport:
         self._failed = failed
         self._is_shaking = True
         self._wants_room = False
+        # The end of the input, or the error that ended it, met after bytes that were handed out:
+        # the next call raises it.
+        self._end: OSError | None = None
 
     @property
     def has_input(self) -> bool:
-        return self._tls.pending() > 0
+        return self._end is not None or self._tls.pending() > 0
 
     @property
     def has_output(self) -> bool:
@@ -77,6 +82,8 @@ class TlsTransport:
         if self._is_shaking:
             self._shake()
         try:
+            if self._end is not None:
+                raise self._end
             return self._tls.recv(size)
         except ssl.SSLZeroReturnError:
             return b""
@@ -84,14 +91,28 @@ class TlsTransport:
             raise BlockingIOError from None
 
     def recv_into(self, room: memoryview) -> int:
+        """Received bytes of several records: OpenSSL gives one at a time, of 16 KiB at most."""
         if self._is_shaking:
             self._shake()
+        received, wanted = 0, min(len(room), _MOST_RECEIVED)
         try:
-            return self._tls.recv_into(room)
-        except ssl.SSLZeroReturnError:
-            return 0
+            if self._end is not None:
+                raise self._end
+            while received < wanted:
+                count = self._tls.recv_into(room[received:])
+                if not count:
+                    raise ssl.SSLZeroReturnError  # without the farewell of TLS
+                received += count
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
-            raise BlockingIOError from None
+            if not received:
+                raise BlockingIOError from None
+        except ssl.SSLZeroReturnError as end:
+            self._end = end
+        except OSError as error:
+            if not received:
+                raise
+            self._end = error
+        return received
 
     def send(self, data: InMemory, flags: int) -> int:
         if self._is_shaking:

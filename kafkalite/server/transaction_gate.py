@@ -122,9 +122,9 @@ def _first_appends(
         for some in cut(partitions):
             yield
             for index, records in some:
-                if topic is None or not 0 <= index < len(topic.partitions):
+                partition = None if topic is None else topic.partition(index)
+                if partition is None:
                     continue
-                partition = topic.partitions[index]
                 with suppress(KafkaError):
                     partition.check_leader(context.node_id, -1, leader_only=True)
                     whole = check_shape(records, context.api_version)

@@ -61,7 +61,7 @@ class Waits:
         """Wait no longer, nor keep anything alive until a deadline."""
         self._watched = None
         if self._timer is not None:
-            self._loop.forget_timer(self._timer)
+            self._timer.close()
             self._timer = None
 
     def _deadline_passed(self) -> None:

@@ -7,11 +7,9 @@ processes' work is part of, too, and the thread's own, which counts work only, a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from math import inf
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Final
-
-import trio
 
 if TYPE_CHECKING:
     from trio.lowlevel import Task
@@ -24,8 +22,8 @@ LONG_SECONDS: Final = 0.02
 _SAMPLE_SECONDS: Final = 0.001
 
 
-class Watchdog(trio.abc.Instrument):
-    """Measures what runs between `begin` and `end`; as an instrument, each step of each task.
+class Watchdog:
+    """Measures what runs between `begin` and `end`; as trio's instrument, each step of each task.
 
     `longest_seconds` and `longest_work_seconds` are on the wall's clock and on the thread's own,
     `longest` names what took the longest on the former. What takes too long is logged (DEBUG).
@@ -35,25 +33,27 @@ class Watchdog(trio.abc.Instrument):
         self.longest_seconds = 0.0
         self.longest_work_seconds = 0.0
         self.longest = ""
-        self._began = float("inf")
-        self._sampled_at = float("-inf")
+        self._began = inf
+        self._sampled_at = -inf
         self._worked = 0.0
 
-    def begin(self) -> None:
-        self._began = now = perf_counter()
+    def begin(self, now: float) -> None:
+        """`now` is in seconds of perf_counter."""
+        self._began = now
         if now - self._sampled_at > _SAMPLE_SECONDS:
             self._sampled_at = now
             self._worked = thread_time()
 
-    def end(self, name: Callable[[], str]) -> None:
-        """Note that it is over. `name` names it, and is asked only if it was long."""
-        seconds = perf_counter() - self._began
-        if seconds > LONG_SECONDS:
-            self._was_long(seconds, name())
+    @property
+    def is_late(self) -> bool:
+        """True if what began has taken too long by now: `end` is to be told its name."""
+        return perf_counter() - self._began > LONG_SECONDS
 
-    def _was_long(self, seconds: float, name: str) -> None:
+    def end(self, name: str) -> None:
+        """Note that something is over that has taken too long."""
+        seconds = perf_counter() - self._began
         worked = thread_time() - self._worked
-        self._sampled_at = float("-inf")
+        self._sampled_at = -inf
         if seconds > self.longest_seconds:
             self.longest_seconds, self.longest = seconds, name
         self.longest_work_seconds = max(self.longest_work_seconds, worked)
@@ -66,7 +66,8 @@ class Watchdog(trio.abc.Instrument):
         )
 
     def before_task_step(self, task: Task) -> None:
-        self.begin()
+        self.begin(perf_counter())
 
     def after_task_step(self, task: Task) -> None:
-        self.end(lambda: task.name)
+        if self.is_late:
+            self.end(task.name)

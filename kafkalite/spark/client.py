@@ -2,8 +2,8 @@
 
 One request at a time, to the leader of the partition or the coordinator it is for. An error that
 Kafka calls retriable, and a connection that is lost, are tried again with new metadata until the
-time is over. Source: Kafka's NetworkClient and Fetcher for who is asked what; the protocol is
-kafkalite.wire.
+time is over. Source: Kafka's NetworkClient and Fetcher, for the choice of the broker to ask; the
+protocol is kafkalite.wire.
 """
 
 from __future__ import annotations

@@ -140,13 +140,15 @@ def bounds(
     topic: str,
     partition: int,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
+    *,
+    known_end: int = 0,
 ) -> Bounds:
-    """The offsets of a partition that may be read.
+    """The offsets of a partition that may be read, up to `known_end` at least.
 
     Raises NotADataDirectory, UnknownTopic, DamagedLog."""
     path = partition_directory(data_dir, topic, partition)
     start = log_start_offset(data_dir, topic, partition)
-    end = _end_offset(data_dir, topic, partition, path, start)
+    end = max(known_end, _end_offset(data_dir, topic, partition, path, start))
     if isolation is Isolation.READ_COMMITTED:
         unstable = aborted_transactions.first_unstable_offset(path, end)
         if unstable is not None:

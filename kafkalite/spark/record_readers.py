@@ -10,12 +10,13 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from kafkalite.spark import data_directory
+from kafkalite.spark import replicas
 from kafkalite.spark.client import EARLIEST, LATEST, Client, TopicPartition
 from kafkalite.spark.data_directory import Bounds, Isolation
 from kafkalite.spark.errors import UnknownTopic
 from kafkalite.spark.network_reader import fetch_partition
 from kafkalite.spark.options import ReadOptions
+from kafkalite.spark.replicas import Places, find_replicas
 from kafkalite.spark.segment_reader import offset_for_timestamp, read_partition
 
 _INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
@@ -120,25 +121,21 @@ class NetworkAccess:
 
 
 class DirectoryAccess:
-    """By files: one data directory, or several of one broker (`log.dirs`)."""
+    """By files: one data directory, or several of a broker (`log.dirs`) or of a cluster."""
 
     def __init__(self, paths: tuple[Path, ...]) -> None:
         self._paths = paths
-        self._places: dict[TopicPartition, Path] = {}
+        self._places: Places = {}
 
-    def _look(self) -> dict[TopicPartition, Path]:
-        self._places = {
-            (stored.topic, stored.partition): path
-            for path in self._paths
-            for stored in data_directory.list_partitions(path)
-        }
+    def _look(self) -> Places:
+        self._places = find_replicas(self._paths)
         return self._places
 
     def _place(self, partition: TopicPartition) -> Path:
         if partition not in self._places and partition not in self._look():
             where = ", ".join(map(str, self._paths))
             raise UnknownTopic(f"{where} has no partition {partition[1]} of topic {partition[0]!r}")
-        return self._places[partition]
+        return self._places[partition][0]
 
     def partitions(self, topics: Iterable[str] | None) -> list[TopicPartition]:
         found = self._look()
@@ -155,7 +152,7 @@ class DirectoryAccess:
     ) -> dict[TopicPartition, Bounds]:
         there = self._look()
         return {
-            each: data_directory.bounds(there[each], *each, isolation)
+            each: replicas.bounds(there[each], *each, isolation)
             for each in partitions
             if each in there
         }

@@ -14,8 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
-from crc32c import crc32c
-
+from kafkalite.wire.checksum import crc32c
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.kafka_uuid import kafka_uuid

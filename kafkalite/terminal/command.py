@@ -18,6 +18,7 @@ from kafkalite.terminal.produce import produce
 from kafkalite.terminal.requests import requests
 from kafkalite.terminal.tail import tail
 from kafkalite.terminal.topics import list_topics, topic
+from kafkalite.terminal.trace import trace
 
 _INTERRUPTED: Final = 130
 
@@ -32,8 +33,8 @@ def words() -> None:
 
 for _word in (list_topics, topic, tail, produce, list_groups, group, lag, configs, acls):
     words.add_command(_word)
-words.add_command(requests)
-words.add_command(completion)
+for _word in (requests, trace, completion):
+    words.add_command(_word)
 
 
 def main(arguments: Sequence[str]) -> int:

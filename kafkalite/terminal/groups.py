@@ -163,7 +163,7 @@ def partitions_of(
     kafka: Kafka, out: Output, groups: Sequence[Group]
 ) -> dict[str, list[dict[str, Any]]]:
     """By group: the partitions that it has offsets of, or that members have."""
-    committed = _committed(kafka, [each.group_id for each in groups if each.has_owners])
+    committed = _committed(kafka, out, [each.group_id for each in groups if each.has_owners])
     progress = _progress(kafka, [each.group_id for each in groups if not each.has_owners])
     topics = kafka.metadata().topics
     places = {
@@ -225,13 +225,13 @@ def _progress(kafka: Kafka, names: Sequence[str]) -> dict[str, dict[Place, Progr
         return {name: modern.progress(name) for name in names if name in modern.listed()}
 
 
-def _committed(kafka: Kafka, names: Sequence[str]) -> dict[str, dict[Place, int]]:
-    asked = {
-        name: kafka.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(name)])[name]
+def _committed(kafka: Kafka, out: Output, names: Sequence[str]) -> dict[str, dict[Place, int]]:
+    asked = [
+        (name, kafka.admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(name)])[name])
         for name in names
-    }
+    ]
     found: dict[str, dict[Place, int]] = {}
-    for name, answer in asked.items():
+    for name, answer in out.track(asked, "groups"):
         partitions = answered(answer, f"group {name!r}").topic_partitions or ()
         found[name] = {
             (each.topic, each.partition): each.offset for each in partitions if each.offset >= 0

@@ -17,6 +17,7 @@ from kafkalite.terminal.output import Output
 _CREATED_WITHIN_SECONDS: Final = 5.0
 _PAUSE_SECONDS: Final = 0.1
 _READ_BYTES: Final = 65536
+_CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 _COLUMNS = {
     "partition": "PARTITION",
     "first": "FIRST-OFFSET",
@@ -53,7 +54,7 @@ class _Delivered:
 @click.option("-D", "--delimiter", default="\n", help="Stands between records; else line ends.")
 @click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="Repeatable.")
 @click.option("-p", "--partition", type=click.IntRange(0), help="The partition of all records.")
-@click.option("-z", "--compression", metavar="CODEC", help="gzip, snappy, lz4 or zstd.")
+@click.option("-z", "--compression", type=click.Choice(_CODECS), help="How batches are packed.")
 @click.option("-Z", "--null", "is_null", is_flag=True, help="An empty value is none: a tombstone.")
 @asks_kafka
 def produce(

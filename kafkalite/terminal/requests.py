@@ -6,12 +6,11 @@ The spy keeps the requests (kafkalite spy set on). `--follow` turns it on, and o
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 import msgspec
@@ -20,12 +19,10 @@ from rich.text import Text
 from kafkalite.client.command import client_of
 from kafkalite.client.connecting import Client
 from kafkalite.control.problems import Problem
-from kafkalite.control.sightings import RequestView
+from kafkalite.control.sightings import RequestView, Sighting
 from kafkalite.terminal.kafka import Refused
 from kafkalite.terminal.output import Output, safe
 
-_PAUSE_SECONDS: Final = 0.2
-_AT_ONCE: Final = 1000
 _FLAGS = (
     click.option("--url", metavar="URL", help="http://HOST:PORT of the control port."),
     click.option("--token", help="Its token."),
@@ -84,19 +81,31 @@ def requests(client: Client, out: Output, follow: bool, lines: int, **wanted: st
                 out.note("the spy is off: kafkalite spy set on, or --follow")
             return
         with _spy_on(client) as last:
-            for view in _following(client, last, chosen):
-                _show(out, view)
+            for seen in _following(client, last, chosen):
+                if seen.request is not None:
+                    _show(out, seen.request)
+                else:
+                    out.note(f"{seen.missed} requests came and went unseen: the spy had no room")
     except KeyboardInterrupt:
         return
 
 
 def _asked(client: Client, verb: str, **fields: Any) -> Any:
     """The answer of a verb. Raises Refused."""
-    try:
+    with _refusals():
         return client.ask(verb, **fields)
+
+
+@contextmanager
+def _refusals() -> Generator[None]:
+    """Refusals of a control port, and its absence, are raised as Refused, mistakes as
+    UsageError."""
+    try:
+        yield
     except Problem as problem:
         hint = f" ({problem.hint})" if problem.hint else ""
-        raise Refused(f"{problem.detail}{hint}") from None
+        told = f"{problem.detail}{hint}"
+        raise (click.UsageError(told) if problem.is_mistake else Refused(told)) from None
     except OSError as error:
         raise Refused(f"no control port answers: {error}") from None
 
@@ -114,35 +123,25 @@ def _spy_on(client: Client) -> Generator[int]:
             _asked(client, "spy.set", mode="off")
 
 
-def _following(client: Client, after: int, wanted: dict[str, str]) -> Iterator[RequestView]:
-    """The requests that come, each once it is answered; for ever."""
-    shown: set[int] = set()
-    while True:
-        found: list[RequestView] = _asked(
-            client, "requests.list", after=after, limit=_AT_ONCE, **wanted
-        )
-        is_full = len(found) == _AT_ONCE
-        for view in found:
-            # A waiting request is shown later, unless too many others have come meanwhile.
-            if view.seq not in shown and (is_full or view.outcome != "waiting"):
-                shown.add(view.seq)
-                yield view
-        waiting = [view.seq for view in found if view.seq not in shown]
-        after = min(waiting) - 1 if waiting else found[-1].seq if found else after
-        shown = {seq for seq in shown if seq > after}
-        if not is_full:
-            time.sleep(_PAUSE_SECONDS)
+def _following(client: Client, after: int, wanted: dict[str, str]) -> Iterator[Sighting]:
+    """The requests that come, each once it is answered; for ever. Raises Refused."""
+    with _refusals():
+        yield from client.stream(what="requests", after=f"{after}-0", **wanted)
 
 
 def _show(out: Output, view: RequestView) -> None:
     out.line(msgspec.to_builtins(view), "" if out.as_json else as_text(view))
 
 
+def moment(at_ms: float) -> str:
+    """A time, given in ms since the epoch, as the machine's clock on the wall has it."""
+    return datetime.fromtimestamp(at_ms / 1000).isoformat(" ", "milliseconds")
+
+
 def as_text(view: RequestView) -> Text:
     """A request for people: time, API, client, topics, outcome, how long it took."""
-    when = datetime.fromtimestamp(view.received_ms / 1000)
     shown = Text()
-    shown.append(when.isoformat(" ", "milliseconds"), "dim")
+    shown.append(moment(view.received_ms), "dim")
     shown.append(f"  {view.seq}  {view.api} v{view.version}", "cyan")
     shown.append(f"  {safe(view.client_id) or '-'} at {view.connection}")
     if view.topics:

@@ -73,7 +73,7 @@ def tail(
     ranges = _ranges(kafka, out, places, moment, start)
     consumer = kafka.consumer()
     try:
-        for message in last(consumer, ranges, most):
+        for message in last(consumer, out, ranges, most):
             _show(out, message)
         if follow:
             ends = {place: end for place, (_, end) in ranges.items()}
@@ -147,23 +147,33 @@ def _ranges(
     return ranges
 
 
-def last(consumer: Consumer, ranges: Ranges, most: int | None) -> Iterator[Message]:
+def last(consumer: Consumer, out: Output, ranges: Ranges, most: int | None) -> Iterator[Message]:
     """The last records in the ranges. Raises Refused."""
     if most is None:
         if sum(end - start for start, end in ranges.values()) > _SORTED_AT_MOST:
             yield from _read(consumer, ranges)
         else:
-            yield from sorted(_read(consumer, ranges), key=_time)
+            yield from _sorted(consumer, out, ranges)
         return
     width = most
     while most:
         some = {place: (max(start, end - width), end) for place, (start, end) in ranges.items()}
-        found = sorted(_read(consumer, some), key=_time)
+        found = _sorted(consumer, out, some)
         is_all = all(some[place] == ranges[place] for place in ranges)
         if is_all or len(found) >= most:
             yield from found[-most:]
             return
         width *= _WIDER
+
+
+def _sorted(consumer: Consumer, out: Output, ranges: Ranges) -> list[Message]:
+    """All records in the ranges in the order of time; a bar shows how far it is."""
+    found: list[Message] = []
+    with out.progress("records", sum(end - start for start, end in ranges.values())) as advance:
+        for message in _read(consumer, ranges):
+            found.append(message)
+            advance(1)
+    return sorted(found, key=_time)
 
 
 def following(consumer: Consumer, ends: Mapping[Place, int]) -> Iterator[Message]:

@@ -1,8 +1,8 @@
 """The Kafka that is meant: named by a flag, else the kafkalite that runs here.
 
 In this order: -b, `bootstrap.servers` of -X or -F, --ready-file, KAFKALITE_BOOTSTRAP, the file that
-KAFKALITE_READY_FILE names, 127.0.0.1:9092. A ready file brings the settings with which clients
-get in, too.
+KAFKALITE_READY_FILE names, the user's broker that started last, 127.0.0.1:9092. A ready file brings
+the settings with which clients get in, too.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+
+from kafkalite.config.ready_file import newest
 
 DEFAULT: Final = "127.0.0.1:9092"
 _NAMES: Final = ("bootstrap.servers", "metadata.broker.list")
@@ -41,7 +43,7 @@ def find(
     if named is not None:
         return Target(_checked(named), own)
     from_environment = environment.get("KAFKALITE_READY_FILE")
-    path = ready_file or (Path(from_environment) if from_environment else None)
+    path = ready_file or (Path(from_environment) if from_environment else newest(environment))
     if path is None:
         return Target(DEFAULT, own)
     ready = _read(path)

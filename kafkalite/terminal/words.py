@@ -1,7 +1,7 @@
 """The words of the command: the terminal's, told apart from the verbs of the control port.
 
 A word that both have (`topics`) is the terminal's when it stands alone or with flags. Followed by
-another word (`topics create`) it is a verb of the control port.
+another word (`topics create`) it is a verb of the control port. `trace show` needs no broker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Final
 WORDS: Final = frozenset(
     {"topic", "tail", "produce", "group", "lag", "configs", "acls", "completion"}
 )
-SHARED: Final = frozenset({"topics", "groups", "requests"})
+# Words that the verbs have, too, with the second words that are the terminal's.
+SHARED: Final[Mapping[str, str]] = {"topics": "", "groups": "", "requests": "", "trace": "show"}
 # Words that take the rest of the line, and the modules whose `main` does them.
 OTHERS: Final[Mapping[str, str]] = {
     "format": "kafkalite.config.storage_format",
@@ -32,7 +33,9 @@ _MISTAKE: Final = 2
 def is_for_the_terminal(arguments: Sequence[str]) -> bool:
     """Tells whether these arguments of the command are words of the terminal."""
     word, *rest = arguments
-    return word in WORDS or (word in SHARED and (not rest or rest[0].startswith("-")))
+    if word in SHARED:
+        return not rest or rest[0].startswith("-") or rest[0] == SHARED[word]
+    return word in WORDS
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -69,7 +72,7 @@ def _unknown(word: str) -> str | None:
     """The sentence for a word that is none."""
     from kafkalite.client.table import ROWS
 
-    known = WORDS | SHARED | {name.partition(".")[0] for name in ROWS} | OTHERS.keys()
+    known = WORDS | SHARED.keys() | {name.partition(".")[0] for name in ROWS} | OTHERS.keys()
     if word in known:
         return None
     similar = difflib.get_close_matches(word, known, n=1)

@@ -10,6 +10,7 @@ import trio.testing
 
 from kafkalite.clock import SystemClock
 from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
 from kafkalite.wire.api_codec import drained
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -77,7 +78,7 @@ class World:
             self.topics,
             clock=SystemClock(self.now_ms),
             configs_of=lambda group_id: self.group_configs.get(group_id, {}),
-            share_state=lambda: self.share_states,
+            share_state=lambda: KeeperNextDoor(self.share_states),
             load=self.load,
         )
         self.scope = trio.CancelScope()
@@ -166,14 +167,13 @@ class World:
         return self.coordinator.shards.shard_of(group_id, 1).groups[group_id]
 
     async def describe_consumer(self, group_id: str = "group"):
-        return self.coordinator.consumer.describe(Context(1), [group_id])
+        return self.coordinator.consumer.describe(Context(1), group_id)
 
     async def consumer_state(self, group_id: str = "group") -> str:
-        return (await self.describe_consumer(group_id))[0].group_state
+        return (await self.describe_consumer(group_id)).group_state
 
     async def state(self, group_id: str = "group") -> str:
-        described = self.coordinator.administration.describe_groups(Context(5), [group_id])
-        return described[0].group_state
+        return self.coordinator.administration.describe(Context(5), group_id).group_state
 
 
 @pytest.fixture

@@ -56,9 +56,13 @@ class MemoryTopics:
 
     counts: dict[str, int] = field(default_factory=lambda: {"orders": 4, "payments": 2})
     ids: dict[str, uuid.UUID] = field(default_factory=dict)
+    racks: dict[str, list[list[str]]] = field(default_factory=dict)
 
     def partition_count(self, topic: str) -> int:
         return self.counts.get(topic, 0)
+
+    def partition_racks(self, topic: str) -> Sequence[Sequence[str]]:
+        return self.racks.get(topic, ())
 
     def topic_id(self, topic: str) -> uuid.UUID | None:
         if topic not in self.counts:

@@ -18,7 +18,7 @@ from kafkalite.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
 )
-from kafkalite.wire.rows import message_of_row, rows_of
+from kafkalite.wire.rows import message_of_row, row_of, rows_of
 
 
 class CoordinatorInMessages:
@@ -75,6 +75,5 @@ class CoordinatorInMessages:
     async def consumer_group_heartbeat(
         self, context: object, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse:
-        answer: ConsumerGroupHeartbeatResponse
-        answer = self._coordinator.consumer.heartbeat(context, request)
-        return answer
+        answer = self._coordinator.consumer.heartbeat(context, rows_of(request))
+        return message_of_row(ConsumerGroupHeartbeatResponse, row_of(answer))

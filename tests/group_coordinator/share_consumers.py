@@ -12,6 +12,7 @@ from kafkalite.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
+from kafkalite.wire.rows import message_of_row, row_of, rows_of
 from tests.group_coordinator.in_memory import Context
 
 if TYPE_CHECKING:
@@ -35,9 +36,10 @@ class ShareConsumer:
             "member_epoch": self.epoch,
             "subscribed_topic_names": self.topics if self.epoch == 0 else None,
         } | fields
-        return self.world.coordinator.share.heartbeat(
-            Context(), ShareGroupHeartbeatRequest(**values)
+        answer = self.world.coordinator.share.heartbeat(
+            Context(), rows_of(ShareGroupHeartbeatRequest(**values))
         )
+        return message_of_row(ShareGroupHeartbeatResponse, row_of(answer))
 
     def beat(self, **fields: Any) -> int:
         response = self.send(**fields)

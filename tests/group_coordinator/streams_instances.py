@@ -17,6 +17,7 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
     TopicInfo,
     Topology,
 )
+from kafkalite.wire.rows import SharedResponse, message_of_row, rows_of
 from tests.group_coordinator.conftest import World
 from tests.group_coordinator.in_memory import Context
 
@@ -33,6 +34,9 @@ STATEFUL = Topology(
 )
 
 
+TASKS = ("active_tasks", "standby_tasks", "warmup_tasks")
+
+
 @dataclass
 class Instance:
     """A member that does as it is told: what it is not to have any more, it gives up."""
@@ -45,7 +49,11 @@ class Instance:
     standby: set[int] = field(default_factory=set)
     statuses: set[int] = field(default_factory=set)
 
-    def send(self, **fields: Any) -> StreamsGroupHeartbeatResponse:
+    def quiet(self, **fields: Any) -> StreamsGroupHeartbeatResponse:
+        """The answer to a heartbeat that names no tasks, and nothing else but `fields`."""
+        return self.send(**dict.fromkeys(TASKS) | fields)
+
+    def send(self, caller: Context | None = None, **fields: Any) -> StreamsGroupHeartbeatResponse:
         first = self.epoch == 0
         values = {
             "group_id": "app",
@@ -59,8 +67,10 @@ class Instance:
             "warmup_tasks": [],
         } | fields
         answered = self.world.coordinator.streams.heartbeat(
-            Context(), StreamsGroupHeartbeatRequest(**values)
+            caller or Context(), rows_of(StreamsGroupHeartbeatRequest(**values))
         )
+        if isinstance(answered, SharedResponse):
+            return message_of_row(StreamsGroupHeartbeatResponse, answered.row)
         return answered.response
 
     def beat(self, **fields: Any) -> int:
@@ -104,5 +114,5 @@ def settle(*members: Instance, rounds: int = 4) -> None:
 
 
 def described(world: World) -> DescribedGroup:
-    (group,) = world.coordinator.streams.describe(Context(), ["app"])
+    group = world.coordinator.streams.describe(Context(), "app")
     return group

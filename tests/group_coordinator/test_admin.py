@@ -8,7 +8,7 @@ from kafkalite.wire.errors import ErrorCode
 async def test_a_stable_group_is_described(autojump_clock, world):
     member = world.member(client_id="reader")
     await world.join_all(member)
-    (group,) = world.coordinator.administration.describe_groups(member.context, ["group"])
+    group = world.coordinator.administration.describe(member.context, "group")
     assert (group.group_state, group.protocol_type, group.protocol_data) == (
         "Stable",
         "consumer",
@@ -26,7 +26,7 @@ async def test_while_it_rebalances_there_is_no_metadata(autojump_clock, world):
     member = world.member()
     await world.join_all(member)
     await world.soon(world.member(version=3).join)
-    (group,) = world.coordinator.administration.describe_groups(member.context, ["group"])
+    group = world.coordinator.administration.describe(member.context, "group")
     assert group.group_state == "PreparingRebalance"
     assert group.protocol_data == ""
     assert all(m.member_metadata == b"" for m in group.members)
@@ -37,7 +37,7 @@ async def test_while_it_rebalances_there_is_no_metadata(autojump_clock, world):
 )
 async def test_an_unknown_group_is_dead(autojump_clock, world, version, error_code):
     context = world.member(version=version).context
-    (group,) = world.coordinator.administration.describe_groups(context, ["nobody"])
+    group = world.coordinator.administration.describe(context, "nobody")
     assert (group.group_state, group.error_code) == ("Dead", error_code)
 
 

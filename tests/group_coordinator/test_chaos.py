@@ -99,6 +99,9 @@ class Player:
 class ConsumerPlayer(Player):
     def __init__(self, truth, rng):
         super().__init__(truth, rng)
+        self.begin()
+
+    def begin(self):
         self.member = self.world.consumer(topics=self.topics, rebalance_timeout_ms=20_000)
         self.wants = None
 
@@ -119,6 +122,10 @@ class ConsumerPlayer(Player):
             identity = {"member_id": self.member.member_id, "generation_id_or_member_epoch": epoch}
             await self.truth.progress(self, identity)
             await self.breathe(self.member.interval or 5)
+        elif error_code == ErrorCode.UNKNOWN_SERVER_ERROR:
+            # Fatal to a client: its application makes another.
+            self.begin()
+            await trio.sleep(0.5)
         else:
             assert error_code in (
                 *RETRIABLE,

@@ -11,7 +11,8 @@ from kafkalite.group_coordinator.classic_group import (
     ClassicGroupState,
 )
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
-from kafkalite.group_coordinator.config import GroupConfig, GroupOverrides
+from kafkalite.group_coordinator.config import GroupConfig
+from kafkalite.group_coordinator.group_overrides import GroupOverrides
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.timers import Timers
 from kafkalite.wire.errors import ErrorCode, KafkaError

@@ -16,9 +16,7 @@ async def test_the_protocol_with_most_votes_wins(autojump_clock, world):
         world.member(protocols=[("sticky", b""), ("range", b"")]),
         world.member(protocols=[("sticky", b""), ("range", b""), ("other", b"")]),
     )
-    (described,) = world.coordinator.administration.describe_groups(
-        world.member().context, ["group"]
-    )
+    described = world.coordinator.administration.describe(world.member().context, "group")
     assert described.protocol_data == "sticky"
 
 

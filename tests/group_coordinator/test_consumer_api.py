@@ -9,7 +9,7 @@ from tests.group_coordinator.in_memory import Context
 async def test_the_protocol_may_be_switched_off(autojump_clock, world):
     await world.start(rebalance_protocols=("classic",))
     assert await world.consumer().beat() == ErrorCode.UNSUPPORTED_VERSION
-    (described,) = await world.describe_consumer()
+    described = await world.describe_consumer()
     assert described.error_code == ErrorCode.UNSUPPORTED_VERSION
     await world.join_all(world.member())
 
@@ -35,15 +35,15 @@ async def test_groups_that_cannot_be_described(autojump_clock, world):
     elsewhere = next(name for name in map(str, range(99)) if partition_for(name) not in here)
     world.log.leaders[partition_for(elsewhere)] = 2
     describe = world.coordinator.consumer.describe
-    found = describe(Context(1), ["here", "", "unknown", elsewhere])
+    found = [describe(Context(1), group_id) for group_id in ("here", "", "unknown", elsewhere)]
     assert [(group.group_id, group.error_code) for group in found] == [
         ("here", ErrorCode.NONE),
         ("", ErrorCode.INVALID_GROUP_ID),
         ("unknown", ErrorCode.GROUP_ID_NOT_FOUND),
         (elsewhere, ErrorCode.NOT_COORDINATOR),
     ]
-    await world.start(rebalance_protocols=["classic"])
-    (switched_off,) = world.coordinator.consumer.describe(Context(1), ["here"])
+    await world.start(rebalance_protocols=("classic",))
+    switched_off = world.coordinator.consumer.describe(Context(1), "here")
     assert switched_off.error_code == ErrorCode.UNSUPPORTED_VERSION
 
 

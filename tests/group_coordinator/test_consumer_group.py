@@ -38,12 +38,17 @@ async def test_an_older_epoch_will_do_for_what_was_had_since(autojump_clock, wor
     stale = ErrorCode.STALE_MEMBER_EPOCH
     assert await commit_as(world, first, 7, epoch=2, partition=lost) == stale
     assert await commit_as(world, second, 7, epoch=2, partition=lost) == stale
+    # One partition refuses the whole request, and nothing is kept.
+    both = ("orders", kept, 8), ("orders", lost, 8)
+    as_before = {"member_id": first.member_id, "generation_id_or_member_epoch": 2}
+    assert await world.commit(*both, version=9, **as_before) == [stale, stale]
+    assert await world.committed("orders", kept) == 7
 
 
 async def test_a_group_is_described(autojump_clock, world):
     consumer = world.consumer(instance_id="one", rack_id="here", regex="pay.*")
     await consumer.beat()
-    (group,) = await world.describe_consumer()
+    group = await world.describe_consumer()
     assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 2, 2)
     assert group.assignor_name == "uniform"
     (member,) = group.members
@@ -57,11 +62,9 @@ async def test_a_group_is_described(autojump_clock, world):
             for topic in assignment.topic_partitions
             for index in topic.partitions
         } == consumer.partitions
-    (described,) = world.coordinator.administration.describe_groups(
-        world.member(version=6).context, ["group"]
-    )
+    described = world.coordinator.administration.describe(world.member(version=6).context, "group")
     assert described.error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    (missing,) = await world.describe_consumer("nobody")
+    missing = await world.describe_consumer("nobody")
     assert missing.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     listed = world.coordinator.administration.list_groups(
         world.member().context, ["stable"], ["Consumer"]

@@ -46,7 +46,7 @@ async def test_the_assignor_that_most_members_name_is_used(autojump_clock, world
     consumers = [world.consumer(assignor="range") for _ in range(2)]
     consumers.append(world.consumer(assignor="uniform"))
     await settle(*consumers)
-    (described,) = await world.describe_consumer()
+    described = await world.describe_consumer()
     assert described.assignor_name == "range"
 
 

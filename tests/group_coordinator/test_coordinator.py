@@ -26,8 +26,8 @@ async def test_groups_are_loaded_where_their_partition_is_led(autojump_clock, wo
     world.coordinator.leaders_changed()
     assert await member.heartbeat() == ErrorCode.NOT_COORDINATOR
     elsewhere = replace(member.context, node_id=2)
-    found = world.coordinator.administration.describe_groups(elsewhere, ["group"])
-    assert [group.group_state for group in found] == ["Stable"]
+    found = world.coordinator.administration.describe(elsewhere, "group")
+    assert found.group_state == "Stable"
     world.log.leaders[partition] = None
     world.coordinator.leaders_changed()
     assert partition not in world.coordinator.shards.loaded
@@ -128,6 +128,7 @@ async def test_what_cannot_be_loaded_is_not_coordinated(autojump_clock, world):
     partition = world.coordinator.partition_for("group")
     world.log.entries[partition].append("no record")
     world.coordinator.elected(partition)
-    with pytest.raises(AttributeError):
+    # The compiled build looks at the type first.
+    with pytest.raises((AttributeError, TypeError)):
         drained(world.load.__self__[-1])
     assert await member.heartbeat() == ErrorCode.NOT_COORDINATOR

@@ -93,3 +93,23 @@ async def test_an_empty_group_does_not_rebalance(autojump_clock, world):
     await member.leave()
     world.coordinator.interventions.rebalance(world.group())
     assert await world.state() == "Empty"
+
+
+async def test_targets_are_given_and_last_until_there_are_others(autojump_clock, world):
+    world.set_partitions("orders", 4)
+    first, second = world.consumer(), world.consumer()
+    for consumer in (first, second) * 2:
+        await consumer.beat()
+    seen, topic_id = world.coordinator.interventions, world.topics.topic_id("orders")
+    epoch = world.group().epoch
+    seen.assign(world.group(), {first.member_id: {topic_id: frozenset({1, 3})}})
+    assert world.group().epoch == world.group().assignment_epoch == epoch + 1
+    for consumer in (second, first) * 2:
+        await consumer.beat()
+    assert first.partitions == {("orders", 1), ("orders", 3)}
+    assert second.partitions == set()
+    seen.rebalance(world.group())
+    await trio.sleep(5)
+    for consumer in (first, second) * 2:
+        await consumer.beat()
+    assert {len(first.partitions), len(second.partitions)} == {2}

@@ -57,7 +57,7 @@ async def test_a_classic_group_is_upgraded_by_a_new_member(autojump_clock, world
     assert new.partitions | partitions_of(old) == {("orders", index) for index in range(4)}
     assert await world.consumer_state() == "Stable"
     assert await world.committed("orders", 0) == 7
-    (described,) = await world.describe_consumer()
+    described = await world.describe_consumer()
     assert sorted(m.member_type for m in described.members) == [0, 1]
 
 
@@ -212,3 +212,34 @@ async def test_a_simple_group_keeps_its_offsets(autojump_clock, world):
     await world.start()
     assert world.group().group_type == "consumer"
     assert await world.committed("orders", 0) == 7
+
+
+async def upgrade_fails(world):
+    """A consumer asks for a group that Kafka cannot convert, and is told so."""
+    assert await world.consumer().beat() == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert world.group().group_type == "classic"
+
+
+async def test_no_upgrade_while_a_member_without_the_groups_protocol_joins(autojump_clock, world):
+    first = classic(world)
+    metadata = first.protocols[0][1]
+    first.protocols = [("range", metadata), ("roundrobin", metadata)]
+    await stable_classic(world, first)
+    other = world.member(protocols=[("roundrobin", metadata)])
+    await other.join()
+    waiting = await world.soon(other.join)
+    await upgrade_fails(world)
+    assert (await waiting.wait()).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    again = [await world.soon(each.join) for each in (first, other)]
+    assert [(await each.wait()).error_code for each in again] == [ErrorCode.NONE] * 2
+
+
+async def test_no_upgrade_before_the_first_generation(autojump_clock, world):
+    first = classic(world)
+    await first.join()
+    waiting = await world.soon(first.join)
+    await upgrade_fails(world)
+    assert (await waiting.wait()).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    await first.join()
+    await first.sync()
+    assert await world.consumer().beat() == ErrorCode.NONE

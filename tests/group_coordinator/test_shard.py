@@ -6,22 +6,22 @@ from collections.abc import Iterable
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_group import ClassicGroup
-from kafkalite.group_coordinator.offset_table import CommittedOffset
+from kafkalite.group_coordinator.offset_table import NO_TOPIC_ID
 from kafkalite.group_coordinator.shard import Shard
-from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord
+from kafkalite.group_coordinator.state_log import CommitEncoder, ReplayedMarker, ReplayedRecord
 
 NOW_MS = 1_700_000_000_000
 NO_PRODUCER = -1
 
 
 def commit(offset: int, *, at: int, producer_id: int = NO_PRODUCER) -> ReplayedRecord:
-    committed = CommittedOffset(offset, -1, "", NOW_MS)
-    key, value = state_log.offset_commit("group", "words", 0, committed)
+    encoder = CommitEncoder("group", "words", NO_TOPIC_ID, NOW_MS, -1)
+    key, value = encoder.record(0, offset, -1, "")
     return ReplayedRecord(at, key, value, producer_id)
 
 
 def tombstone(at: int) -> ReplayedRecord:
-    key, _ = state_log.offset_commit("group", "words", 0, CommittedOffset(0, -1, "", NOW_MS))
+    key, _ = state_log.offset_tombstone("group", "words", 0)
     return ReplayedRecord(at, key, None, NO_PRODUCER)
 
 

@@ -34,7 +34,9 @@ async def test_what_is_refused_of_a_first_heartbeat(autojump_clock, world, consu
 async def test_it_is_described(autojump_clock, world, consumers):
     (a,) = consumers("a")
     await settle(a)
-    known, unknown, nameless = world.coordinator.share.describe(Context(), ["queue", "nil", ""])
+    known, unknown, nameless = (
+        world.coordinator.share.describe(Context(), group_id) for group_id in ("queue", "nil", "")
+    )
     assert (known.group_state, known.assignor_name) == ("Stable", "simple")
     (member,) = known.members
     assert member.subscribed_topic_names == ["orders"]

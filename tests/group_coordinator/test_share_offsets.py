@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kafkalite.group_coordinator.share_keeper import finished
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.alter_share_group_offsets import (
@@ -40,7 +41,7 @@ async def test_offsets_of_an_empty_group_are_set_and_forgotten(autojump_clock, w
             DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in ("orders", "payments")
         ],
     )
-    deleted = world.coordinator.share.offsets.delete(Context(), request)
+    deleted = finished(world.coordinator.share.offsets.delete(Context(), request))
     codes = {topic.topic_name: topic.error_code for topic in deleted.responses}
     assert codes == {
         "orders": ErrorCode.NONE,
@@ -55,32 +56,36 @@ async def test_offsets_of_a_group_with_members_stay(autojump_clock, world, consu
     await settle(a)
     assert alter(world, 42).error_code == ErrorCode.NON_EMPTY_GROUP
     request = DeleteShareGroupOffsetsRequest(group_id="queue", topics=[])
-    refused = world.coordinator.share.offsets.delete(Context(), request)
+    refused = finished(world.coordinator.share.offsets.delete(Context(), request))
     assert refused.error_code == ErrorCode.NON_EMPTY_GROUP
 
 
 def alter(world: World, offset: int, topic: str = "orders", partition: int = 0) -> Any:
-    return world.coordinator.share.offsets.alter(
-        Context(),
-        AlterShareGroupOffsetsRequest(
-            group_id="queue",
-            topics=[
-                AlterShareGroupOffsetsRequestTopic(
-                    topic_name=topic,
-                    partitions=[
-                        AlterShareGroupOffsetsRequestPartition(
-                            partition_index=partition, start_offset=offset
-                        )
-                    ],
-                )
-            ],
-        ),
+    request = AlterShareGroupOffsetsRequest(
+        group_id="queue",
+        topics=[
+            AlterShareGroupOffsetsRequestTopic(
+                topic_name=topic,
+                partitions=[
+                    AlterShareGroupOffsetsRequestPartition(
+                        partition_index=partition, start_offset=offset
+                    )
+                ],
+            )
+        ],
     )
+    return finished(world.coordinator.share.offsets.alter(Context(), request))
+
+
+def describe(world: World, asked: Any, context: Any = None) -> Any:
+    offsets, context = world.coordinator.share.offsets, context or Context()
+    seen = finished(offsets.seen(context, asked))
+    return at_once(offsets.describe(context, asked, seen))
 
 
 def described(world: World) -> dict[tuple[str, int], tuple[int, int]]:
     asked = DescribeShareGroupOffsetsRequestGroup(group_id="queue", topics=None)
-    answer = at_once(world.coordinator.share.offsets.describe(Context(), asked))
+    answer = describe(world, asked)
     return {
         (topic.topic_name, each.partition_index): (each.start_offset, each.lag)
         for topic in answer.topics
@@ -91,7 +96,7 @@ def described(world: World) -> dict[tuple[str, int], tuple[int, int]]:
 def delete(world: World, *names: str) -> dict[str, tuple[int, str | None]]:
     topics = [DeleteShareGroupOffsetsRequestTopic(topic_name=name) for name in names]
     request = DeleteShareGroupOffsetsRequest(group_id="queue", topics=topics)
-    answer = world.coordinator.share.offsets.delete(Context(), request)
+    answer = finished(world.coordinator.share.offsets.delete(Context(), request))
     assert answer.error_code == ErrorCode.NONE
     return {each.topic_name: (each.error_code, each.error_message) for each in answer.responses}
 
@@ -132,7 +137,7 @@ async def test_topics_that_are_named_are_described_though_unknown(autojump_clock
         for name in ("nil", "orders")
     ]
     asked = DescribeShareGroupOffsetsRequestGroup(group_id="queue", topics=wanted)
-    answer = at_once(world.coordinator.share.offsets.describe(Context(), asked))
+    answer = describe(world, asked)
     found = {
         topic.topic_name: [(each.partition_index, each.start_offset) for each in topic.partitions]
         for topic in answer.topics
@@ -153,5 +158,5 @@ async def test_groups_of_other_protocols_have_no_such_offsets(autojump_clock, wo
 async def test_another_node_does_not_describe_a_whole_group(autojump_clock, world):
     alter(world, 42)
     asked = DescribeShareGroupOffsetsRequestGroup(group_id="queue", topics=None)
-    answer = at_once(world.coordinator.share.offsets.describe(Context(node_id=2), asked))
+    answer = describe(world, asked, Context(node_id=2))
     assert (answer.error_code, answer.topics) == (ErrorCode.NOT_COORDINATOR, [])

@@ -118,5 +118,5 @@ async def test_what_cannot_be_written_has_not_happened(autojump_clock, world, co
     world.log.failure = ErrorCode.NOT_COORDINATOR
     assert b.beat() == ErrorCode.NOT_COORDINATOR
     world.log.failure = None
-    (group,) = world.coordinator.share.describe(Context(), ["queue"])
+    group = world.coordinator.share.describe(Context(), "queue")
     assert [member.member_id for member in group.members] == ["a"]

@@ -36,14 +36,18 @@ async def test_a_state_that_cannot_be_made_is_tried_again(autojump_clock, world,
 async def test_a_group_is_deleted_with_its_state(autojump_clock, world, consumers):
     (a,) = consumers("a")
     await settle(a)
-    (result,) = world.coordinator.administration.delete_groups(Context(), ["queue"])
+    result = await delete(world)
     assert result.error_code == ErrorCode.NON_EMPTY_GROUP
     a.beat(member_epoch=-1)
-    (result,) = world.coordinator.administration.delete_groups(Context(), ["queue"])
+    result = await delete(world)
     assert result.error_code == ErrorCode.NONE
     assert not world.share_states.kept
     await world.start()
     assert world.coordinator.administration.list_groups(Context(), [], []) == []
+
+
+async def delete(world: Any) -> Any:
+    return await world.coordinator.administration.delete_share_group(Context(), "queue")
 
 
 @dataclass
@@ -85,13 +89,12 @@ async def test_a_deletion_that_fails_is_noted_and_goes_on_later(autojump_clock, 
     await settle(a)
     a.beat(member_epoch=-1)
     world.share_states.failure = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    delete = world.coordinator.administration.delete_groups
-    (result,) = delete(Context(), ["queue"])
+    result = await delete(world)
     assert result.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     await world.start()
     group = world.group("queue")
     assert (group.initialized, list(group.deleting.values())) == ({}, ["orders"])
     world.share_states.failure = None
-    (result,) = world.coordinator.administration.delete_groups(Context(), ["queue"])
+    result = await delete(world)
     assert result.error_code == ErrorCode.NONE
     assert not world.share_states.kept

@@ -42,7 +42,7 @@ async def test_other_protocols_and_the_end(autojump_clock, quick):
     [("", ErrorCode.INVALID_GROUP_ID), ("nil", ErrorCode.GROUP_ID_NOT_FOUND)],
 )
 async def test_groups_that_are_not_there(autojump_clock, quick, group_id, code):
-    (found,) = quick.coordinator.streams.describe(Context(), [group_id])
+    found = quick.coordinator.streams.describe(Context(), group_id)
     assert (found.group_id, found.error_code) == (group_id, code)
 
 
@@ -58,7 +58,7 @@ async def test_a_consumer_group_stays_one(autojump_clock, quick):
 
 
 async def test_another_node_coordinates(autojump_clock, quick):
-    (found,) = quick.coordinator.streams.describe(Context(node_id=2), ["app"])
+    found = quick.coordinator.streams.describe(Context(node_id=2), "app")
     assert found.error_code == ErrorCode.NOT_COORDINATOR
 
 

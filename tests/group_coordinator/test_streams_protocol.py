@@ -7,6 +7,7 @@ import trio
 from kafkalite.group_coordinator.streams_topology import Status
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+from kafkalite.wire.rows import rows_of
 from tests.group_coordinator.in_memory import Context
 from tests.group_coordinator.streams_instances import (
     STATEFUL,
@@ -130,7 +131,7 @@ async def test_internal_topics(autojump_clock, quick):
         standby_tasks=[],
         warmup_tasks=[],
     )
-    answered = quick.coordinator.streams.heartbeat(Context(), request)
+    answered = quick.coordinator.streams.heartbeat(Context(), rows_of(request))
     (topic,) = answered.to_create.values()
     assert (topic.name, topic.partition_count) == ("store", 4)
     quick.set_partitions("store", 3)
@@ -168,6 +169,9 @@ async def test_the_answer_with_a_new_epoch_may_be_lost(autojump_clock, quick):
     assert a.epoch > before
     strange = a.send(member_epoch=before, active_tasks=listed({0, 1, 2, 3}))
     assert strange.error_code == ErrorCode.FENCED_MEMBER_EPOCH, "it has given two of them up"
+    untold = {"active_tasks": None, "standby_tasks": None, "warmup_tasks": None}
+    silent = a.send(member_epoch=before, **untold)
+    assert silent.error_code == ErrorCode.FENCED_MEMBER_EPOCH, "it does not say what it has"
     again = a.send(member_epoch=before)
     assert (again.error_code, again.member_epoch) == (ErrorCode.NONE, a.epoch)
 

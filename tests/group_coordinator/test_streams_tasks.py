@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafkalite.group_coordinator.streams_tasks import (
@@ -12,7 +14,10 @@ from kafkalite.group_coordinator.streams_tasks import (
     partitions_of,
     task_ids,
 )
-from kafkalite.wire.messages.streams_group_heartbeat import TaskIds
+from kafkalite.wire.messages.streams_group_heartbeat import (
+    StreamsGroupHeartbeatRequest,
+    TaskIds,
+)
 
 ONE = {"0": frozenset({1})}
 HAS = AssignedTasks({"0": {1: 5}}, {"1": frozenset({2})}, {"2": frozenset({3})})
@@ -35,22 +40,48 @@ def test_both_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "shares", "contains"),
+    ("said", "shares"),
     [
-        (Tasks(), False, True),
-        (Tasks(active={"0": frozenset({1})}), True, True),
-        (Tasks(active={"0": frozenset({1, 2})}), True, False),
-        (Tasks(active={"0": frozenset({2})}), False, False),
-        (Tasks(active={"1": frozenset({1})}), False, False),
-        (Tasks(standby={"1": frozenset({2})}), True, True),
-        (Tasks(standby={"0": frozenset({1})}), False, False),
-        (Tasks(warmup={"2": frozenset({3})}), True, True),
-        (Tasks(warmup={"2": frozenset({4})}), False, False),
+        (Tasks(), False),
+        (Tasks(active={"0": frozenset({1, 2})}), True),
+        (Tasks(active={"0": frozenset({2})}), False),
+        (Tasks(active={"1": frozenset({1})}), False),
+        (Tasks(standby={"1": frozenset({2})}), True),
+        (Tasks(standby={"0": frozenset({1})}), False),
+        (Tasks(warmup={"2": frozenset({3})}), True),
+        (Tasks(warmup={"2": frozenset({4})}), False),
     ],
 )
-def test_what_is_said_of_them(said: Tasks, shares: bool, contains: bool) -> None:
+def test_what_is_shared_with_them(said: Tasks, shares: bool) -> None:
     assert HAS.shares_any(said) is shares
-    assert HAS.contains(said) is contains
+
+
+@pytest.mark.parametrize(
+    ("said", "contains"),
+    [
+        ({}, True),
+        ({"active": [("0", [1])], "standby": [("1", [2])], "warmup": [("2", [3])]}, True),
+        ({"active": [("0", [])]}, True),
+        ({"active": [("0", [1, 2])]}, False),
+        ({"active": [("1", [1])]}, False),
+        ({"active": [("1", [])]}, False),
+        ({"standby": [("0", [1])]}, False),
+        ({"warmup": [("2", [4])]}, False),
+        ({"active": None}, False),
+        ({"standby": None}, False),
+        ({"warmup": None}, False),
+    ],
+)
+def test_what_is_among_them(
+    said: dict[str, list[tuple[str, list[int]]] | None], contains: bool
+) -> None:
+    tasks: dict[str, Any] = {
+        f"{kind}_tasks": None
+        if listed is None
+        else [TaskIds(subtopology_id=name, partitions=indexes) for name, indexes in listed]
+        for kind, listed in ({"active": [], "standby": [], "warmup": []} | said).items()
+    }
+    assert HAS.contains(StreamsGroupHeartbeatRequest(**tasks)) is contains
 
 
 def test_tasks_of_messages() -> None:

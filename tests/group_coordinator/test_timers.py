@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import weakref
 
 from kafkalite.group_coordinator.timers import RETRY_SECONDS, Timer, Timers
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -113,3 +114,63 @@ def test_a_timer_that_fails_expires_again_soon_and_keeps_no_other_waiting() -> N
     assert clock.go_to(2 + RETRY_SECONDS) == []
     assert clock.go_to(2 + 2 * RETRY_SECONDS) == ["failing"]
     assert clock.timers.next_time() == math.inf
+
+
+def test_no_more_than_half_of_what_is_kept_are_cancelled_timers() -> None:
+    """Members come and go: what they leave behind does not wait for the ends of their sessions."""
+    clock = Clock()
+    living = [clock.timer(f"{number:03}") for number in range(50)]
+    for number, timer in enumerate(living):
+        clock.timers.set(timer, 45 + number / 1000)
+    for _ in range(1000):
+        gone = clock.timer("gone")
+        clock.timers.set(gone, 45)
+        gone.cancel()
+        assert len(clock.timers) <= 2 * len(living) + 1
+    assert clock.go_to(46) == [f"{number:03}" for number in range(50)]
+    assert len(clock.timers) == 0
+
+
+def test_deadlines_brought_forward_leave_nothing_behind() -> None:
+    clock = Clock()
+    timer = clock.timer("x")
+    for delay in range(10_000, 0, -1):
+        clock.timers.set(timer, delay)
+        assert len(clock.timers) <= 20
+    assert clock.go_to(1) == ["x"]
+    clock.timers.set(timer, 5)
+    assert clock.go_to(6) == ["x"]
+    assert clock.go_to(20_000) == []
+    assert len(clock.timers) == 0
+
+
+def test_a_timer_is_set_cancelled_and_set_again_without_another_entry() -> None:
+    """Such is the deadline of a connection whose fetches wait, one after the other."""
+    clock = Clock()
+    timer = clock.timer("fetch")
+    for _ in range(100):
+        clock.now += 0.001
+        clock.timers.set(timer, 0.5)
+        assert len(clock.timers) == 1
+        timer.cancel()
+    assert clock.go_to(9) == []
+    clock.timers.set(timer, 1)
+    assert clock.go_to(10) == ["fetch"]
+
+
+def test_a_closed_timer_lets_go_of_what_it_was_for() -> None:
+    clock = Clock()
+
+    class Group:
+        def end(self) -> None:
+            raise AssertionError("it is gone")
+
+    group = Group()
+    timer = Timer(group.end)
+    clock.timers.set(timer, 45)
+    gone = weakref.ref(group)
+    del group
+    assert gone() is not None
+    timer.close()
+    assert gone() is None
+    assert clock.go_to(45) == []

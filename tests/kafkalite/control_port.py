@@ -12,10 +12,10 @@ import pytest
 
 
 def started(ready: Path, *flags: str) -> subprocess.Popen[bytes]:
+    """The command, ready or ended. On a busy machine that may take its time."""
     command = [sys.executable, "-m", "kafkalite", "--port", "0", "--ready-file", str(ready)]
     process = subprocess.Popen([*command, "--log-level", "warning", *flags])
-    deadline = time.monotonic() + 30
-    while not ready.exists() and process.poll() is None and time.monotonic() < deadline:
+    while not ready.exists() and process.poll() is None:
         time.sleep(0.02)
     return process
 
@@ -28,4 +28,4 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield path
     finally:
         process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait() == 0

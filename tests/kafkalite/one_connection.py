@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import socket
 import struct
-import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import wraps
@@ -36,6 +35,12 @@ def framed(*bodies: bytes) -> bytes:
     return b"".join(struct.pack(">i", len(body)) + body for body in bodies)
 
 
+class WatchedListener(Listener):
+    """A listener that is gone with its connection, and of which one can tell."""
+
+    __slots__ = ("__weakref__",)
+
+
 class Handler:
     """Answers as it is told."""
 
@@ -56,30 +61,30 @@ async def connected(
     `loop` is the host's where the test is its guest; without one a task drives another.
     """
     ours, theirs = socket.socketpair()
-    listener = Listener(1, LISTENER, ours, "localhost", 9092)
     is_ours = loop is None
     loop = loop or Loop()
     stream = trio.SocketStream(trio.socket.from_stdlib_socket(theirs))
     async with stream, trio.open_nursery() as nursery:
         if is_ours:
             nursery.start_soon(drive, loop)
-        made = [
+        # Until it is closed; then nothing here keeps it alive.
+        is_open: list[Connection] = []
+        is_open.append(
             Connection(
                 PlainTransport.over(ours),
                 ("10.0.0.1", 5555),
-                listener,
+                WatchedListener(1, LISTENER, ours, "localhost", 9092),
                 loop,
                 Handler(answer),
                 max_frame_bytes=1 << 20,
                 spawn=lambda function, name: nursery.start_soon(function, name=name),
-                closed=lambda _: None,
+                closed=lambda _: is_open.clear(),
             )
-        ]
-        reference = weakref.ref(made[0])
+        )
         try:
-            yield stream, made.pop()  # nothing here keeps it alive
+            yield stream, is_open[0]
         finally:
-            if (connection := reference()) is not None:
+            for connection in tuple(is_open):
                 connection.abort()
             nursery.cancel_scope.cancel()
     if is_ours:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
+from kafkalite.clock import SystemClock
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.coordinators.share_adapter import ShareServices, find_offset
 from kafkalite.replica.partition import Partition
@@ -46,7 +47,7 @@ class OneShareGroup:
             self.share.settings,
             find_offset=find_offset,
             most_sessions=lambda: 10,
-            clock=lambda: self.now,
+            clock=SystemClock(seconds=lambda: self.now),
         )
 
     def where(self, index: int = 0) -> TopicPartitionId:

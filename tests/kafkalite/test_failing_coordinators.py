@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 import trio
 
+from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.control.faults.disk import FaultyFiles
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
@@ -26,6 +27,9 @@ from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from tests.kafkalite.apis import share_state
+from tests.kafkalite.apis.test_push_telemetry import Pusher, shown
+from tests.kafkalite.telemetry.pushes import gauge, pushed
 from tests.kafkalite.test_failing_disk import is_writable, join
 from tests.kafkalite.transactional import TOPIC, Transactional
 from tests.kafkalite.until import until
@@ -35,6 +39,9 @@ CONFIG: dict[str, Any] = {
     "offsets.topic.num.partitions": 1,
     "transaction.state.log.num.partitions": 1,
     "group.min.session.timeout.ms": 10,
+    "share.coordinator.state.topic.num.partitions": 1,
+    "share.coordinator.cold.partition.snapshot.interval.ms": 50,
+    "share.coordinator.state.topic.prune.interval.ms": 50,
     "kafkalite.metrics.port": 0,
 }
 
@@ -92,6 +99,21 @@ class World:
         await self.identity()
         assert await self.writer.produce(b"a") is ErrorCode.NONE
 
+    async def share_states(self) -> None:
+        """A state in a segment of its own. Time stands still: no snapshot is due."""
+        await self.broker.asynchronous.clock.freeze()
+        topic_id = self.broker.topic_id(TOPIC)
+        await share_state.find_coordinator(self.client, topic_id)
+        assert (await share_state.initialize(self.client, topic_id)).error_code == ErrorCode.NONE
+        written = await share_state.write(self.client, topic_id, (0, 9, 2, 1), start_offset=10)
+        assert written.error_code == ErrorCode.NONE
+        self.services.topics.get(SHARE_STATE_TOPIC).partitions[0].log.roll()
+
+    def has_pruned_states(self) -> bool:
+        """A snapshot was written, and what it superseded is gone."""
+        (partition,) = self.services.topics.get(SHARE_STATE_TOPIC).partitions
+        return partition.log.log_start_offset > 1 and len(partition.log.segments) == 1
+
     def has_no_member(self) -> bool:
         group = self.services.group_coordinator.interventions.group("group")
         return group is None or not group.members
@@ -126,6 +148,7 @@ JOBS = {
     "offsets": Job("__consumer_offsets", "9d", World.offset, World.has_no_offset),
     "transaction": Job("__transaction_state", "10m", World.transaction, World.has_no_transaction),
     "markers": Job(TOPIC, "10m", World.transaction, World.has_marker),
+    "share states": Job(SHARE_STATE_TOPIC, "10m", World.share_states, World.has_pruned_states),
     "identity": Job("__transaction_state", "9d", World.identity, World.has_no_identity),
 }
 
@@ -213,4 +236,20 @@ async def test_metrics_are_there_while_no_disk_works(tmp_path: Path, connect: An
             watched.failing = operation
             text, _ = await metrics._render("text/plain")
             assert b"kafkalite_connections 1.0" in text
+        broker._default.files.set_check(None)
+
+
+@pytest.mark.slow
+async def test_clients_push_metrics_while_no_disk_works(tmp_path: Path, connect: Any) -> None:
+    config = {"log.dirs": str(tmp_path), **CONFIG, "kafkalite.client.telemetry": "true"}
+    async with test_broker(config) as broker:
+        pusher = Pusher(await connect(broker))
+        await pusher.begin()
+        watched = Watched(broker._default.files, "")
+        watched.is_on, watched.error = True, errno.EIO
+        for number, operation in enumerate(("read", "write", "sync", "open", "rename")):
+            watched.failing = operation
+            assert await pusher.push(pushed(gauge("m", number))) == ErrorCode.NONE
+            assert (await shown(broker))["client_m"][1] == number
+            await broker.asynchronous.clock.advance("1s")  # before the next push
         broker._default.files.set_check(None)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import trio
 
+from kafkalite import background
 from kafkalite.broker import Broker
 from kafkalite.log.files import Files
 from kafkalite.replica.partition import Partition
@@ -28,6 +29,9 @@ from tests.kafkalite.few_partitions import FEW_PARTITIONS
 from tests.kafkalite.transactional import Transactional
 from tests.kafkalite.until import until
 
+BROKEN_AND_FULL = pytest.mark.parametrize(
+    "number", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"]
+)
 OPERATIONS = ("pread", "pwritev", "sync", "sync_directory", "rename", "unlink", "truncate", "open")
 RESTLESS: dict[str, Any] = {
     **FEW_PARTITIONS,
@@ -58,13 +62,14 @@ class Fault:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, operation: str, number: int) -> None:
         self.is_on = False
+        self.number = number
         self.count = 0
         whole = getattr(Files, operation)
 
         def faulty(files: Files, *arguments: Any) -> Any:
             if self.is_on:
                 self.count += 1
-                raise OSError(number, os.strerror(number))
+                raise OSError(self.number, os.strerror(self.number))
             return whole(files, *arguments)
 
         monkeypatch.setattr(Files, operation, faulty)
@@ -127,10 +132,15 @@ def is_writable(partition: Partition) -> bool:
     return True
 
 
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Warnings and errors in the log."""
+    return [each.getMessage() for each in caplog.records if each.levelno >= logging.WARNING]
+
+
 # Intervals of 10 ms, of all jobs at once: each of them has little to do else.
 @pytest.mark.slow
 @pytest.mark.holds_the_loop
-@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
+@BROKEN_AND_FULL
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_a_failing_disk_ends_no_broker(
     tmp_path: Path,
@@ -170,7 +180,7 @@ async def test_a_failing_disk_ends_no_broker(
         another = await connected(broker)
         answer = await another.ask(ApiVersionsRequest(), 0)
         assert answer.error_code == ErrorCode.NONE
-        said = [each for each in caplog.records if each.levelno >= logging.WARNING]
+        said = warnings(caplog)
         if number == errno.ENOSPC:
             await until(lambda: is_writable(partition_of(broker, "short")))
             await join(another)
@@ -178,7 +188,7 @@ async def test_a_failing_disk_ends_no_broker(
         await another.stream.aclose()
     assert fault.count
     # Each log and each task says it once, not each time it tries.
-    assert len(said) < 40, [each.getMessage() for each in said]
+    assert len(said) < 40, said
 
 
 @pytest.mark.slow
@@ -199,6 +209,40 @@ async def test_a_topic_made_on_a_full_disk_is_there_when_the_disk_is(
         fault.is_on = False
         await until(lambda: is_writable(partition_of(broker, "late")))
         await client.stream.aclose()
+
+
+REOPENING = ("make_directory", "open", "pwritev", "rename")
+
+
+@pytest.mark.slow
+@BROKEN_AND_FULL
+@pytest.mark.parametrize("operation", REOPENING)
+async def test_the_opening_of_offline_logs_outlives_each_of_its_operations(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    operation: str,
+    number: int,
+) -> None:
+    """A full disk kept the log of a new topic from being made; something else fails then."""
+    monkeypatch.setattr(background, "_REOPEN_SECONDS", 0.02)
+    full = Fault(monkeypatch, "make_directory", errno.ENOSPC)
+    async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker:
+        broker.create_topic("sound", 1)
+        full.is_on = True
+        broker.create_topic("late", 1)
+        late, sound = (partition_of(broker, topic) for topic in ("late", "sound"))
+        assert not is_writable(late)
+        write(sound, 1)  # its files are there
+        fault = full if operation == "make_directory" else Fault(monkeypatch, operation, number)
+        full.number, full.is_on, fault.is_on = number, False, True
+        caplog.clear()
+        await until(lambda: fault.count > 3)
+        fault.is_on = False
+        said = warnings(caplog)
+        assert len(said) <= 1, said
+        await until(lambda: is_writable(late))
+        assert is_writable(sound)
 
 
 def flip(path: Path, position: int, bit: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import socket
@@ -16,6 +17,7 @@ import pytest
 
 from kafkalite import __version__
 from kafkalite.__main__ import main
+from kafkalite.config.ready_file import newest
 from kafkalite.log import record_walk
 from tests.kafkalite.processes import started
 
@@ -99,12 +101,18 @@ def test_a_data_directory_in_use(capsys: pytest.CaptureFixture[str], tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_from_start_to_signal(tmp_path: Path, number: signal.Signals) -> None:
+def test_from_start_to_signal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     ready_file, data = tmp_path / "ready.json", tmp_path / "data"
     ready_file.write_text("left behind by a kill")
     with started("--ready-file", str(ready_file), "--data-dir", str(data)) as process:
         ready = json.loads(ready_file.read_text())
         assert ready["pid"] == process.pid
+        among_the_users = newest(os.environ)
+        assert among_the_users is not None
+        assert json.loads(among_the_users.read_text()) == ready
         assert ready["data_dir"] == str(data)
         assert len(ready["cluster_id"]) == 22
         host, _, port = ready["bootstrap"].rpartition(":")
@@ -114,6 +122,7 @@ def test_from_start_to_signal(tmp_path: Path, number: signal.Signals) -> None:
         output, errors = process.communicate(timeout=10)
         assert (process.returncode, output, errors) == (0, "", "")
     assert not ready_file.exists()
+    assert not among_the_users.exists()
     assert (data / ".kafka_cleanshutdown").exists()
 
 

@@ -233,3 +233,50 @@ def test_a_failure_tells_what_happened_and_keeps_it(tmp_path: Path) -> None:
     for directory in (tmp_path / "kept").iterdir():
         assert zipfile.is_zipfile(directory / "trace.zip")
         assert tarfile.is_tarfile(directory / "data.tar")
+
+
+STRICT = """
+def test_idle(kafkalite):
+    kafkalite.create_topic("orders", configs={"preallocate": True})
+
+
+def test_plain(kafkalite):
+    kafkalite.create_topic("orders", configs={"retention.ms": 5000})
+"""
+
+
+@pytest.mark.slow
+def test_strict_means_no_config_without_effect(tmp_path: Path) -> None:
+    assert "2 passed" in outcome(tmp_path, STRICT).stdout
+    done = outcome(tmp_path, STRICT, "--kafkalite-strict")
+    assert "2 passed, 1 error" in done.stdout.replace("\n", " ")
+    assert "preallocate=true of topic orders: it is kept and shown" in done.stdout
+
+
+SEEDED = """
+import pytest
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_ids(kafkalite, kafkalite_factory, kafkalite_reset, kafkalite_broker, turn):
+    a, b = kafkalite_factory(), kafkalite_factory(config={"num.partitions": 2})
+    all_of_them = (kafkalite, a, b, kafkalite_reset, kafkalite_broker)
+    for each in all_of_them:
+        each.create_topic("t")
+    ids = [each.ask("topics.show", topic="t").topic_id for each in all_of_them]
+    assert len(set(ids)) == 5
+    print("ids", *ids)
+"""
+
+
+@pytest.mark.slow
+def test_a_seed_makes_the_ids_of_a_run_come_again(tmp_path: Path) -> None:
+    """Each cluster of each test has ids of its own."""
+    seeds = (("--kafkalite-seed", "7"), ("--kafkalite-seed", "7"), ("--kafkalite-seed", "8"), ())
+    runs = [outcome(tmp_path, SEEDED, "-s", *flags).stdout for flags in seeds]
+    first, again, other, of_chance = (re.findall(r"ids (.*)", said) for said in runs)
+    assert len(first) == 2, runs[0]
+    assert first == again
+    assert not {*" ".join(first).split()} & {*" ".join([*other, *of_chance]).split()}
+    # The reset cluster begins with the same ids again; all others differ from test to test.
+    assert len({*" ".join(first).split()}) == 9

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 import trio
 
 # Imported by the first request otherwise, which on a busy machine holds the loop for long.
-from conformance.harness.broker import free_ports
+from conformance.harness.ports import free_ports
 from kafkalite.cluster.internal_topics import TRANSACTIONS_TOPIC
 from kafkalite.config import BrokerConfig
 from kafkalite.config.storage_format import format_directory
@@ -304,6 +305,21 @@ async def test_directories_are_told(tmp_path: Path) -> None:
         await until(lambda: len(controller.assigned) == 4)
         for (node_id, _), directory_id in controller.assigned.items():
             assert directory_id in running[node_id].cluster.directory_ids
+
+
+async def test_a_directory_that_fails_is_told_at_once(tmp_path: Path) -> None:
+    """Not with the next heartbeat, which here is an hour away."""
+    second = tmp_path / "second"
+    format_directory(second, CLUSTER_ID, 1, ignore_formatted=True)
+    more = {"log.dirs": f"{tmp_path / '1'},{second}", "broker.heartbeat.interval.ms": "3600000"}
+    async with controllers(1) as controller, trio.open_nursery() as nursery:
+        with QuorumBroker(config(tmp_path, 1, controller, **more)) as broker:
+            await nursery.start(broker.serve)
+            assert controller.brokers[1].offline_directories == []
+            broker._logs.manager.directories[1].failed(OSError(errno.EIO, "Input/output error"))
+            failed = broker.cluster.directory_ids[1]
+            await until(lambda: controller.brokers[1].offline_directories == [failed])
+            nursery.cancel_scope.cancel()
 
 
 async def test_strays_are_set_aside(tmp_path: Path) -> None:

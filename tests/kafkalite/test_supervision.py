@@ -13,8 +13,10 @@ import trio.testing
 
 import kafkalite
 from kafkalite.supervision import every, supervised, supervised_service
+from kafkalite.testing import broker as test_broker
 
 ROOT = Path(kafkalite.__file__).parent
+TESTS = Path(__file__).parents[1]
 SUPERVISED = {"supervised", "supervised_service", "every"}
 # Tasks that may end as they like, and why.
 EXCEPTIONS = {
@@ -28,16 +30,59 @@ EXCEPTIONS = {
     "coordinators/transaction_coordinator/marker_channels.py: self._mark": (
         "part of a task that runs under `supervised`, which begins again with what is missing"
     ),
+    "coordinators/latest_offsets.py: self._ask": "part of a request, which waits for it",
+    "coordinators/share_adapter.py: persister.fetch": "the same",
+    "coordinators/share_persister.py: ask": "the same",
+    "coordinators/share_persister.py: see": "the same",
     "quorum_broker.py: self._live": "says why the process ends",
     "quorum_broker.py: wait_for": "waits for an event",
     "quorum_broker.py: self.replicas.run": "holds tasks that are supervised",
     "quorum_broker.py: self._serve_clients": "holds tasks that are supervised or guarded",
     "replication/replicas.py: self._fetch": "runs the fetcher under `supervised`",
+    "server/http.py: _until_hung_up": "ends with its request's answer, and only cancels it",
     "server/connections.py: self.accept": "each connection is guarded by its own",
     "server/connections.py: _close_later": "waits, and closes a connection",
     "server/connections.py: function": "hands out what starts a connection's task",
     "__main__.py: stop_on_signal": "ends the process: that is what it is for",
     "__main__.py: broker.serve": "the broker itself",
+}
+EACH = "test_a_job_outlives_each_of_its_operations"
+LOG, METADATA = "log/test_failing_jobs.py", "kafkalite/cluster/test_failing_metadata.py"
+COORDINATORS, DISK = "kafkalite/test_failing_coordinators.py", "kafkalite/test_failing_disk.py"
+TOKENS = "kafkalite/test_failing_tokens.py"
+# The test in which the disk fails while a job runs, and the job's name there.
+FAILING_DISKS = {
+    "cleaner": (LOG, EACH, "cleaner"),
+    "delegation tokens": (TOKENS, "test_the_end_of_tokens_outlives_each_of_its_operations", ""),
+    "deleted logs": (LOG, EACH, "deletion"),
+    "flush": (LOG, EACH, "flush"),
+    "flushes": (
+        "kafkalite/replica/test_flusher.py",
+        "test_an_append_whose_flush_fails_is_refused",
+        "",
+    ),
+    "leader balance": (METADATA, EACH, "leader balance"),
+    "log.flush.offset.checkpoint.interval.ms": (LOG, EACH, "checkpoint"),
+    "log.retention.check.interval.ms": (LOG, EACH, "retention"),
+    "metrics": (COORDINATORS, "test_metrics_are_there_while_no_disk_works", ""),
+    "offline logs": (DISK, "test_the_opening_of_offline_logs_outlives_each_of_its_operations", ""),
+    "producer.id.expiration.check.interval.ms": (LOG, EACH, "producers"),
+    "replica moves": (LOG, EACH, "move"),
+    "replica.high.watermark.checkpoint.interval.ms": (LOG, EACH, "checkpoint"),
+    "share groups": (COORDINATORS, EACH, "share states"),
+    "snapshot of the metadata": (METADATA, EACH, "snapshot"),
+    "transaction markers": (COORDINATORS, EACH, "markers"),
+    "transaction timeouts": (COORDINATORS, EACH, "transaction"),
+    # Not tasks of their own.
+    "group coordinator: sessions": (COORDINATORS, EACH, "session"),
+    "group coordinator: expired offsets": (COORDINATORS, EACH, "offsets"),
+    "transaction coordinator: idle ids": (COORDINATORS, EACH, "identity"),
+    "flush: segments whose time has come": (LOG, EACH, "unlinking"),
+    "metrics that clients push": (
+        COORDINATORS,
+        "test_clients_push_metrics_while_no_disk_works",
+        "",
+    ),
 }
 # Rooms whose tasks belong to a client's process, or to a test.
 OUTSIDE = ("spark", "testing.py", "pytest_plugin.py", "control")
@@ -73,6 +118,30 @@ def test_every_task_is_supervised() -> None:
     found = [f"{name}: {started}" for name, started in starts() if started not in SUPERVISED]
     assert sorted(set(found) - set(EXCEPTIONS)) == []
     assert len(list(starts())) > 15
+
+
+def jobs_under(task: trio.lowlevel.Task) -> Iterator[str]:
+    """The names that supervised tasks gave themselves."""
+    if getattr(task.coro, "__name__", "") in SUPERVISED and not task.name.startswith("kafkalite."):
+        yield task.name
+    for nursery in task.child_nurseries:
+        for child in nursery.child_tasks:
+            yield from jobs_under(child)
+
+
+async def test_each_job_has_a_test_with_a_failing_disk() -> None:
+    config = {"delegation.token.secret.key": "a secret", "kafkalite.metrics.port": 0}
+    async with test_broker(config):
+        await trio.sleep(0.1)  # they name themselves when they run
+        root = trio.lowlevel.current_root_task()
+        assert root is not None
+        jobs = set(jobs_under(root))
+    others = {each for each in FAILING_DISKS if ":" in each} | {"metrics that clients push"}
+    assert jobs == FAILING_DISKS.keys() - others
+    for path, function, job in FAILING_DISKS.values():
+        text = (TESTS / path).read_text()
+        assert f"def {function}(" in text
+        assert f'"{job}": ' in text or not job
 
 
 async def test_a_task_that_fails_runs_again(

@@ -11,7 +11,8 @@ from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkalite.log.acceptance import accept, as_accepted, largest_timestamp
+from kafkalite.log.acceptance import accept, largest_timestamp
+from kafkalite.log.accepted_batch import AcceptedBatch, as_accepted
 from kafkalite.log.config import LogConfig
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
@@ -135,11 +136,28 @@ GOOD = build_batch(
 )
 
 
+def fields_of(accepted: AcceptedBatch) -> tuple[int, ...]:
+    """All but its bytes."""
+    return (
+        accepted.crc,
+        accepted.size_bytes,
+        accepted.attributes,
+        accepted.last_offset_delta,
+        accepted.max_timestamp,
+        accepted.producer_id,
+        accepted.producer_epoch,
+        accepted.base_sequence,
+        accepted.record_count,
+        accepted.log_append_time_ms,
+    )
+
+
 def test_an_accepted_batch_has_its_header_s_fields_and_its_bytes() -> None:
     accepted = accept(GOOD, LogConfig(), NOW_MS)
     assert accepted is not None
-    assert b"".join(accepted.buffers) == GOOD[16:]
-    assert accepted[1:] == (len(GOOD), 0x10, 2, NOW_MS + 2, 7, 2, 40, 3, -1)
+    assert accepted.under_crc == GOOD[21:]
+    crc = int.from_bytes(GOOD[CRC_POSITION : CRC_POSITION + 4])
+    assert fields_of(accepted) == (crc, len(GOOD), 0x10, 2, NOW_MS + 2, 7, 2, 40, 3, -1)
     assert (accepted.is_transactional, accepted.is_control, accepted.last_sequence) == (
         True,
         False,
@@ -158,7 +176,10 @@ ODD_HEADERS = {
     "unknown attribute": (21, ">h", 0x90),
     "last offset": (23, ">i", 3),
     "base timestamp": (27, ">q", NOW_MS + 1),
+    "first base timestamp": (27, ">q", -(2**63)),
+    "last base timestamp": (27, ">q", 2**63 - 1),
     "largest timestamp": (35, ">q", NOW_MS + 3),
+    "last of all timestamps": (35, ">q", 2**63 - 1),
     "negative timestamp": (35, ">q", -2),
     "no sequence": (53, ">i", -1),
     "count": (57, ">i", 2),
@@ -173,6 +194,28 @@ def test_an_odd_header_needs_validation(kind: str) -> None:
     struct.pack_into(layout, odd, position, value)
     odd[CRC_POSITION : CRC_POSITION + 4] = crc32c(odd[21:]).to_bytes(4)
     assert accept(odd, LogConfig(), NOW_MS) is None
+
+
+@pytest.mark.parametrize(
+    ("timestamps", "is_accepted"),
+    [
+        ((NOW_MS - 1000, NOW_MS + 2000), True),
+        ((NOW_MS, NOW_MS - 1001), False),
+        ((NOW_MS, NOW_MS + 2001), False),
+    ],
+)
+def test_timestamps_beyond_the_topic_s_limits_need_validation(
+    timestamps: tuple[int, ...], is_accepted: bool
+) -> None:
+    limits = LogConfig(message_timestamp_before_max_ms=1000, message_timestamp_after_max_ms=2000)
+    batch = build_batch([Record(timestamp=each) for each in timestamps])
+    assert (accept(batch, limits, NOW_MS) is not None) is is_accepted
+
+
+@pytest.mark.parametrize(("timestamp", "is_accepted"), [(-1, True), (-2, False), (0, True)])
+def test_negative_timestamps_need_validation(timestamp: int, is_accepted: bool) -> None:
+    batch = build_batch([Record(timestamp=timestamp), Record(timestamp=NOW_MS)])
+    assert (accept(batch, LogConfig(), NOW_MS) is not None) is is_accepted
 
 
 def test_a_wrong_checksum_needs_validation() -> None:
@@ -218,7 +261,7 @@ def test_compressed_records_are_looked_at(codec: Compression) -> None:
     batch = build_batch(records, compression=codec)
     accepted = accept(batch, LogConfig(), NOW_MS)
     assert accepted is not None
-    assert b"".join(accepted.buffers) == batch[16:]
+    assert accepted.under_crc == batch[21:]
     keyed = LogConfig(cleanup_policy=("compact",))
     assert accept(batch, keyed, NOW_MS) is None
     # The codec's own data is damaged, the batch's checksum is right.
@@ -245,4 +288,7 @@ def test_the_largest_timestamp_is_found_in_the_records() -> None:
 def test_a_follower_s_batch_is_taken_as_it_is() -> None:
     batch = RecordBatch(GOOD)
     accepted = as_accepted(batch)
-    assert accepted == accept(GOOD, LogConfig(), NOW_MS)
+    as_from_a_client = accept(GOOD, LogConfig(), NOW_MS)
+    assert as_from_a_client is not None
+    assert fields_of(accepted) == fields_of(as_from_a_client)
+    assert accepted.under_crc == as_from_a_client.under_crc

@@ -1,5 +1,6 @@
 """`.kafka_cleanshutdown`: there after a clean shutdown, and taken by the next start."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -29,11 +30,32 @@ def test_a_directory_that_was_not_closed_has_no_mark(tmp_path: Path) -> None:
     directory = open_directory(tmp_path)
     directory.broker_epoch = 5
     append(directory.open_log("t", 0, LogConfig()), b"x")
-    directory.abandon()
+    for _ in directory.abandoning():
+        pass
     directory = open_directory(tmp_path)
     assert (directory.was_clean_shutdown, directory.previous_broker_epoch) == (False, -1)
     directory.broker_epoch = 6
     directory.close()
     directory = open_directory(tmp_path)
     assert (directory.was_clean_shutdown, directory.previous_broker_epoch) == (True, 6)
+    directory.close()
+
+
+def test_a_step_closes_no_more_than_one_log_and_waits_for_one_disk_write(tmp_path: Path) -> None:
+    directory = open_directory(tmp_path)
+    for index in range(4):
+        log = directory.open_log("t", index, LogConfig())
+        if index % 2:
+            append(log, b"x")
+    open_before = len(os.listdir("/proc/self/fd"))
+    waits = 0
+    for step in directory.closing():
+        now_open = len(os.listdir("/proc/self/fd"))
+        assert now_open >= open_before - 4
+        open_before = now_open
+        waits += step is not None
+    assert waits == 2 + 3, "two logs, three checkpoints"
+    directory = open_directory(tmp_path)
+    assert directory.was_clean_shutdown
+    assert directory.open_log("t", 1, LogConfig()).recovery_point == 1
     directory.close()

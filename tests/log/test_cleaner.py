@@ -165,7 +165,7 @@ def test_throttle() -> None:
     assert throttle.wait_s(100, now=5.0) == pytest.approx(1.0)
 
 
-def test_to_choose_among_ten_thousand_logs_takes_small_steps(tmp_path: Path) -> None:
+def test_to_choose_among_very_many_logs_takes_small_steps(tmp_path: Path) -> None:
     with opened(tmp_path) as directory:
         fill(directory, LogConfig(cleanup_policy=("compact",)))
         cleaner = Cleaner([directory])

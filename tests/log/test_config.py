@@ -83,3 +83,8 @@ def test_the_jitter_is_below_its_limit_and_the_segment_s_time() -> None:
     assert found == {0, 1, 2, 3}
     short = LogConfig(segment_ms=2, segment_jitter_ms=100)
     assert {short.random_segment_jitter_ms() for _ in range(100)} == {0, 1}
+
+
+def test_not_more_replicas_are_needed_than_there_are() -> None:
+    config = LogConfig(min_insync_replicas=2)
+    assert [config.needed_in_sync(count) for count in (1, 2, 3)] == [1, 2, 2]

@@ -1,6 +1,7 @@
 """A data directory: its owner, its logs, and a restart that finds them."""
 
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,22 @@ def test_a_clean_restart_finds_everything(tmp_path: Path) -> None:
         log = directory.open_log("orders", 2, LogConfig(), topic_id=topic_id)
         assert (log.log_start_offset, log.high_watermark, log.log_end_offset) == (2, 5, 5)
         assert not (tmp_path / ".kafka_cleanshutdown").exists()
+
+
+@pytest.mark.parametrize("go", [LogDirectory.set_aside, LogDirectory.discard])
+def test_a_log_that_went_and_came_again_has_its_topic_id(
+    tmp_path: Path, go: Callable[[LogDirectory, Path], object]
+) -> None:
+    topic_id = uuid.uuid4()
+    with opened(tmp_path) as directory:
+        directory.open_log("t", 0, LogConfig(), topic_id=topic_id)
+    with opened(tmp_path) as directory:
+        [stored] = directory.partitions()
+        go(directory, stored.path)
+        for _ in directory.remove_deleted():
+            pass
+        directory.open_log("t", 0, LogConfig(), topic_id=topic_id)
+        assert directory.topic_id("t", 0) == topic_id
 
 
 def test_another_topics_log_is_not_taken(tmp_path: Path) -> None:

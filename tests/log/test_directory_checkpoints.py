@@ -129,7 +129,7 @@ class Slow(Files):
         super().sync(descriptor)
 
 
-def test_the_checkpoints_of_ten_thousand_logs_take_small_steps(tmp_path: Path) -> None:
+def test_the_checkpoints_of_very_many_logs_take_small_steps(tmp_path: Path) -> None:
     with opened(tmp_path) as directory:
         fill(directory, LogConfig())
         for _ in range(2):  # all is new; nothing is

@@ -20,7 +20,7 @@ from kafkalite.log.compaction import run_steps
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.disk_wait import Waits, without_threads
-from kafkalite.log.files import Files
+from kafkalite.log.files import UnsyncedFiles
 from kafkalite.log.flushing import Flush
 from kafkalite.log.future_log import LogMove
 from kafkalite.log.log import Log
@@ -56,8 +56,13 @@ CONFIGS = {
 }
 
 
-class FaultyFiles(Files):
-    """Notes the operations that are made while `is_on`; `failing` fails with `error`."""
+class FaultyFiles(UnsyncedFiles):
+    """Notes the operations that are made while `is_on`; `failing` fails with `error`.
+
+    Nothing is synced, as no power is lost here.
+    """
+
+    waits_for_disk = True
 
     def __init__(self) -> None:
         self.is_on = False
@@ -68,7 +73,7 @@ class FaultyFiles(Files):
             setattr(self, operation, self._watched(operation))
 
     def _watched(self, operation: str) -> Any:
-        whole = getattr(Files, operation)
+        whole = getattr(UnsyncedFiles, operation)
 
         def watched(*arguments: Any) -> Any:
             if self.is_on:
@@ -87,7 +92,8 @@ class World:
         self.files = FaultyFiles()
         self.is_told = False
         sick = open_directory(root / "sick", open_files=OpenFiles(files=self.files))
-        self.manager = LogManager([sick, open_directory(root / "sound")])
+        sound = open_directory(root / "sound", open_files=OpenFiles(files=UnsyncedFiles()))
+        self.manager = LogManager([sick, sound])
         self.sick, self.sound = self.manager.directories
         for name, config in CONFIGS.items():
             for partition in (0, 1):

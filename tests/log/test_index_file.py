@@ -50,7 +50,7 @@ def test_entries_are_found_in_memory_and_on_the_disk(path: Path, is_on_disk: boo
 
 def test_an_index_without_a_file_is_empty(path: Path) -> None:
     index = Pairs(path, 0, FILES)
-    assert (index.count, index.size_bytes, index.unwritten_bytes) == (0, 0, 0)
+    assert (index.count, index.size_bytes) == (0, 0)
     assert index.search(5) is None
     assert not index.is_sound()
     index.load()
@@ -59,9 +59,7 @@ def test_an_index_without_a_file_is_empty(path: Path) -> None:
 
 def test_only_new_entries_are_written(path: Path) -> None:
     index = filled(path, ENTRIES[:2])
-    assert index.unwritten_bytes == 16
     index.write()
-    assert index.unwritten_bytes == 0
     path.write_bytes(bytes(16))  # as a witness: these bytes are not written again
     index.append_entry(*ENTRIES[2])
     index.write()

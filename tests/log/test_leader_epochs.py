@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from kafkalite.log.files import FILES
-from kafkalite.log.leader_epochs import LeaderEpochs
+from kafkalite.log.leader_epochs import LeaderEpochs, check_leader_epoch, divergence
+from kafkalite.wire.errors import ErrorCode, KafkaError
 
 
 def test_epochs_are_found_in_the_batches(disk: Any) -> None:
@@ -155,3 +156,44 @@ def test_a_damaged_checkpoint_counts_as_empty_and_is_replaced(tmp_path: Path, da
     assert epochs.entries == []
     epochs.write()
     assert text(tmp_path) == "0\n0\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "current", "code"),
+    [
+        (-1, 4, None),
+        (4, 4, None),
+        (3, 4, ErrorCode.FENCED_LEADER_EPOCH),
+        (0, 4, ErrorCode.FENCED_LEADER_EPOCH),
+        (5, 4, ErrorCode.UNKNOWN_LEADER_EPOCH),
+    ],
+)
+def test_a_request_for_another_epoch_is_refused(
+    asked: int, current: int, code: ErrorCode | None
+) -> None:
+    if code is None:
+        check_leader_epoch(asked, current)
+        return
+    with pytest.raises(KafkaError) as raised:
+        check_leader_epoch(asked, current)
+    assert raised.value.code is code
+
+
+@pytest.mark.parametrize(
+    ("found", "fetch_offset", "parts"),
+    [((3, 9), 9, None), ((3, 9), 10, (3, 9)), ((2, 5), 5, (2, 5))],
+)
+def test_a_reader_is_told_where_its_log_parts_from_ours(
+    found: tuple[int, int], fetch_offset: int, parts: tuple[int, int] | None
+) -> None:
+    """The reader has records of epoch 3."""
+    assert divergence(*found, last_fetched_epoch=3, fetch_offset=fetch_offset, log_start=2) == parts
+
+
+@pytest.mark.parametrize(("found", "fetch_offset"), [((-1, -1), 9), ((3, 9), 1)])
+def test_a_reader_with_records_unknown_here_is_out_of_range(
+    found: tuple[int, int], fetch_offset: int
+) -> None:
+    with pytest.raises(KafkaError) as raised:
+        divergence(*found, last_fetched_epoch=3, fetch_offset=fetch_offset, log_start=2)
+    assert raised.value.code is ErrorCode.OFFSET_OUT_OF_RANGE

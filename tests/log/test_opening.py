@@ -34,7 +34,7 @@ def test_the_checkpointed_offsets_count(disk: Disk) -> None:
 
 def test_a_directory_that_cannot_be_made_is_an_os_error(disk: Disk) -> None:
     (disk.root / "topic-0").write_bytes(b"a file")
-    with pytest.raises(OSError, match="File exists"):
+    with pytest.raises(OSError, match="Not a directory"):
         disk.log()
 
 

@@ -6,8 +6,9 @@ import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -23,16 +24,21 @@ PATIENCE_SECONDS = 10
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> LogFile:
-    """Large enough not to be read whole at a touch. Mostly a hole."""
-    path = tmp_path / "file"
-    with path.open("wb") as written:
-        for place in PLACES:
-            written.seek(place)
-            written.write(bytes(range(256)))
-        written.truncate(SIZE)
-        os.fsync(written.fileno())
-    return LogFile(path, OpenFiles())
+def file() -> Iterator[LogFile]:
+    """Large enough not to be read whole at a touch. Mostly a hole.
+
+    It lies where temporary files are kept on a disk: other temporary files may be in memory, where
+    there is nothing to wait for.
+    """
+    with TemporaryDirectory(dir="/var/tmp") as directory:
+        path = Path(directory) / "file"
+        with path.open("wb") as written:
+            for place in PLACES:
+                written.seek(place)
+                written.write(bytes(range(256)))
+            written.truncate(SIZE)
+            os.fsync(written.fileno())
+        yield LogFile(path, OpenFiles())
 
 
 class SlowDisk:

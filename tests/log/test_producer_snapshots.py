@@ -146,7 +146,7 @@ def test_an_open_transaction_is_loaded(tmp_path: Path) -> None:
     snapshots.take(state)
     loaded = ProducerState("t-0")
     snapshots.load_latest(loaded, first_offset=0)
-    assert loaded.first_undecided_offset == 10
+    assert loaded.first_unstable_offset == 10
     assert loaded.has_ongoing_transaction(1, 0)
     assert not loaded.has_ongoing_transaction(3, 0)
 

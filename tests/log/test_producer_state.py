@@ -33,6 +33,17 @@ def test_the_last_five_batches_are_known(producer: Producer) -> None:
     assert producer.append(12).base_offset == 12
 
 
+@pytest.mark.parametrize("producer_id", [-1, -2])
+def test_a_batch_without_a_producer_id_begins_no_transaction(disk: Disk, producer_id: int) -> None:
+    """Whatever its attributes say, as in Apache Kafka."""
+    log = disk.log(config=LogConfig(verify_transactions=True))
+    batch = disk.batch(b"v", producer_id=producer_id, is_transactional=True)
+    for offset in (0, 1):
+        assert log.append(batch, leader_epoch=0).base_offset == offset
+    log.advance_high_watermark(2)
+    assert log.last_stable_offset == 2
+
+
 def test_sequences_wrap(producer: Producer) -> None:
     producer.append(MAX_SEQUENCE - 1, count=4)
     assert producer.append(MAX_SEQUENCE - 1, count=4).is_duplicate
@@ -119,7 +130,7 @@ def test_an_open_transaction_whose_segments_were_retained_away(disk: Any, is_cle
     assert (log.retain(), log.log_start_offset) == (1, 1)
     log.close() if is_clean else log.close_files()
     producer.log = disk.log(config=config, clean_shutdown=is_clean, log_start_offset=1)
-    assert producer.log.producer_state.first_undecided_offset == 0
+    assert producer.log.producer_state.first_unstable_offset == 0
     assert producer.refused(7, transactional=True) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     producer.append(1, transactional=True)
 

@@ -9,11 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkalite.log.record_reader import read_records
-from kafkalite.log.record_walk import REFUSED, walk
+from kafkalite.log.record_walk import LEAST, MOST, REFUSED, walk
 from kafkalite.wire.record_batch import HEADER_BYTES, Record, RecordBatch, build_batch
 
 NOW_MS = 1_700_000_000_000
-EVER = 2**63
 
 RECORDS = st.lists(
     st.builds(
@@ -31,8 +30,8 @@ RECORDS = st.lists(
 
 
 def largest_delta(data: bytes, count: int, **limits: Any) -> int:
-    limits = {"lowest": -EVER, "highest": EVER, "needs_keys": False, **limits}
-    return walk(data, count, limits.pop("lowest"), limits.pop("highest"), **limits)
+    limits = {"lowest": LEAST, "highest": MOST, "needs_keys": False, **limits}
+    return walk(data, 0, count, limits.pop("lowest"), limits.pop("highest"), **limits)
 
 
 @given(RECORDS)

@@ -50,6 +50,16 @@ def test_it_is_said_again_after_a_minute_without_it(
         assert len(caplog.records) == count
 
 
+def test_what_is_tried_each_hour_is_not_said_each_hour(
+    said: SaidOnce, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = OSError(28, "full")
+    for seconds, count in ((0, 1), (3600, 1), (3601, 1), (7202, 1), (9001, 2)):
+        clock.seconds += seconds
+        said.failed(error, tried_every_seconds=3600)
+        assert len(caplog.records) == count
+
+
 def test_an_error_of_a_request_is_said_in_its_own_words(
     said: SaidOnce, caplog: pytest.LogCaptureFixture
 ) -> None:

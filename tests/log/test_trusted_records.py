@@ -30,8 +30,13 @@ def test_pairs_are_records_of_their_batch_s_timestamp(pairs: list[Pair]) -> None
     assert batch[HEADER_BYTES:] == write_pairs(pairs)
 
 
-def batch_of(pairs: list[Pair], timestamp: int) -> bytes:
-    return build_batch([Record(timestamp=timestamp, key=key, value=value) for key, value in pairs])
+def batch_of(pairs: list[Pair], timestamp: int, producer: tuple[int, int] | None) -> bytes:
+    records = [Record(timestamp=timestamp, key=key, value=value) for key, value in pairs]
+    if producer is None:
+        return build_batch(records)
+    return build_batch(
+        records, producer_id=producer[0], producer_epoch=producer[1], is_transactional=True
+    )
 
 
 def answer_of(log: Log, append: Callable[[], int]) -> Any:
@@ -61,7 +66,12 @@ PAIRS = st.lists(
 
 
 TRUSTED_STEPS = st.lists(
-    st.tuples(PAIRS, st.sampled_from([0, 0, 0, 1]), st.integers(0, 40_000)),
+    st.tuples(
+        PAIRS,
+        st.sampled_from([0, 0, 0, 1]),
+        st.integers(0, 40_000),
+        st.sampled_from([None, None, (7, 0), (7, 1), (8, 0)]),
+    ),
     min_size=1,
     max_size=12,
 )
@@ -77,16 +87,17 @@ def test_trusted_pairs_lie_there_as_if_appended_as_a_batch(
         disk = Disk(Path(directory), open_files=OpenFiles(files=PromptFiles()))
         trusted, plain = disk.log("trusted-0", config), disk.log("plain-0", config)
         epoch = 0
-        for pairs, epochs, milliseconds in steps:
+        for pairs, epochs, milliseconds, producer in steps:
             epoch += epochs
             disk.now_ms += milliseconds
             pairs_answer = answer_of(
-                trusted, partial(trusted.append_trusted, pairs, disk.now_ms, epoch)
+                trusted, partial(trusted.append_trusted, pairs, disk.now_ms, epoch, producer)
             )
-            batch = batch_of(pairs, disk.now_ms)
+            batch = batch_of(pairs, disk.now_ms, producer)
             assert pairs_answer == answer_of(
                 plain, partial(appended_as_coordinator, plain, batch, epoch)
             )
         assert content(trusted) == content(plain)
+        assert trusted.last_stable_offset == plain.last_stable_offset
         trusted.close()
         plain.close()

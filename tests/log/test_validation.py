@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalite.log.acceptance import AcceptedBatch
+from kafkalite.log.accepted_batch import AcceptedBatch
 from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import InvalidRecordsError
 from kafkalite.log.producer_state import AppendOrigin
@@ -33,7 +33,8 @@ def check(
 
 
 def written(accepted: AcceptedBatch) -> RecordBatch:
-    data = struct.pack(">qii", 1000, accepted.size_bytes - 12, 5) + b"".join(accepted.buffers)
+    head = struct.pack(">qiibI", 1000, accepted.size_bytes - 12, 5, 2, accepted.crc)
+    data = head + accepted.under_crc
     assert len(data) == accepted.size_bytes
     return RecordBatch(data)
 

@@ -12,7 +12,6 @@ from kafkalite.wire.compile_messages import compile_parser
 from kafkalite.wire.compile_parse import Mode
 from kafkalite.wire.compile_source import NUMBERS_AT_ONCE, STEP
 from kafkalite.wire.fields import (
-    MAX_ELEMENTS,
     InMemory,
     boolean,
     bytes_,
@@ -234,9 +233,21 @@ def test_a_slow_parser_reads_numbers_in_portions() -> None:
 
 def test_a_slow_parser_takes_no_more_than_a_request_may_have() -> None:
     parse = parser(Names, in_memoryview=True, mode=Mode.SLOW)
-    buffer = memoryview(names_of(MAX_ELEMENTS + 1))
+    most = 43_691  # 32,768, and 10,923 for 8 bytes each
+    buffer = memoryview(names_of(most))
+    drained(parse(buffer, 0, len(buffer)))
+    buffer = memoryview(names_of(most + 1))
     with pytest.raises(TooManyElements):
         drained(parse(buffer, 0, len(buffer)))
+
+
+def test_a_number_counts_as_a_quarter_of_an_element() -> None:
+    """Arrays of numbers of four bytes are never too long."""
+    parse = parser(Numbers, in_memoryview=True, mode=Mode.SLOW)
+    count = 300_000
+    buffer = memoryview(count.to_bytes(4, "big") + bytes(4) * count + bytes(4))
+    body, _ = drained(parse(buffer, 0, len(buffer)))
+    assert body.numbers == [0] * count
 
 
 def test_only_a_slow_parser_reads_malformed_text() -> None:

@@ -1,5 +1,6 @@
 """A request takes in memory at most four times its bytes, and 192 bytes for each element.
 
+It may have 32,768 elements, and one more for 8 bytes each: 28 times its bytes and 6 MB in all.
 tracemalloc measures it.
 """
 
@@ -145,7 +146,7 @@ def test_a_count_that_the_bytes_cannot_hold_is_refused_before_anything_is_made()
 
 
 def head(api_key: int, version: int) -> bytes:
-    flexible = message_of(MetadataRequest).is_flexible(version) if api_key == 3 else version >= 8
+    flexible = version >= {3: 9, 8: 8, 49: 1}[api_key]
     return struct.pack(">hhih", api_key, version, 7, -1) + b"\0" * flexible
 
 
@@ -183,9 +184,23 @@ def most_resident() -> int:
     return int(re.findall(r"VmHWM:\s+(\d+) kB", status)[0]) * 1024
 
 
-def refusal(frame: bytes) -> None:
-    with pytest.raises(ProtocolViolation, match="more than 1,000,000 array elements"):
+def refusal(frame: bytes, most: int = 1_000_000) -> None:
+    with pytest.raises(ProtocolViolation, match=f"more than {most:,} array elements"):
         decode_request(frame)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [52_432, 52_433])
+def test_the_densest_request(count: int) -> None:
+    """Entries of three bytes, each of which becomes an object with two lists."""
+    entries = unsigned_varint(count + 1) + bytes([1, 1, 0]) * count
+    frame = head(49, 1) + entries + bytes(2)
+    most = 32_768 + len(frame) // 8
+    if count > most:
+        refusal(frame, most)
+        return
+    taken = peak_of(lambda: decode_request(frame))
+    assert 50 * len(frame) < taken < 28 * len(frame) + 32_768 * MOST_BYTES_PER_ELEMENT
 
 
 @pytest.mark.slow
@@ -194,7 +209,7 @@ def test_tagged_fields_are_counted_too() -> None:
     topic = bytes(16) + b"\0" + tags
     topics = 10_000
     frame = head(3, 12) + unsigned_varint(topics + 1) + topic * topics + b"\1\0\0"
-    refusal(frame)
+    refusal(frame, 32_768 + len(frame) // 8)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.wire.fields import MAX_ELEMENTS, MAX_STRING_BYTES, unsigned_varint
+from kafkalite.wire.fields import MAX_STRING_BYTES, unsigned_varint
 from kafkalite.wire.parse_support import (
     FEW_ELEMENTS,
     ManyElements,
@@ -84,11 +84,18 @@ def refuse(count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("take", "most", "error"),
-    [(counting, MAX_ELEMENTS, TooManyElements), (counting_few, FEW_ELEMENTS, ManyElements)],
+    ("take", "size", "most", "error"),
+    [
+        (counting, 0, 32_768, TooManyElements),
+        (counting, 80, 32_778, TooManyElements),
+        (counting, 1 << 30, 1_000_000, TooManyElements),
+        (counting_few, 1 << 30, FEW_ELEMENTS, ManyElements),
+    ],
 )
-def test_the_account_is_of_a_whole_frame(take, most: int, error: type[Exception]) -> None:
-    one, other = take(), take()
+def test_the_account_is_of_a_whole_frame(
+    take, size: int, most: int, error: type[Exception]
+) -> None:
+    one, other = take(size), take(size)
     one(most - 1)
     one(1)
     with pytest.raises(error):

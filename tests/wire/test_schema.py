@@ -119,3 +119,34 @@ def test_kinds_of_messages(declare, kind: Kind, key: int, flexible: int | None) 
     message = message_of(declare(Some))
     assert (message.kind, message.key, message.flexible_since) == (kind, key, flexible)
     assert (message.min_version, message.max_version) == (0, 0 if kind is Kind.RECORD_KEY else 1)
+
+
+def test_a_struct_is_made_of_positions_and_names_from_its_first_time_on() -> None:
+    @struct
+    class New:
+        number: int = field(int32, default=7)
+        names: list[str] = array(string)
+        inner: Inner = nested(Inner)
+
+    first = New(8, names=["a"])
+    assert (first.number, first.names, first.inner.number) == (8, ["a"], 7)
+    assert first == New(8, ["a"]) != New()
+    for wrong in ((1, [], Inner(), ()), (1, 2, 3, 4)):
+        with pytest.raises(TypeError):
+            New(*wrong)
+    with pytest.raises(TypeError):
+        New(other=1)
+
+
+def test_nothing_is_compiled_for_a_struct_that_is_not_made() -> None:
+    @struct
+    class New:
+        number: int = field(int32)
+
+    @struct
+    class Other:
+        number: int = field(int32)
+
+    assert New.__init__ is Other.__init__
+    New()
+    assert New.__init__ is not Other.__init__

@@ -6,6 +6,8 @@ assignment, leaves. Null means unchanged.
     1  subscription by regular expression; the member makes its id itself (KIP-1082)
 """
 
+from collections.abc import Sequence
+from typing import TypeAlias
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
@@ -55,3 +57,23 @@ class ConsumerGroupHeartbeatResponse:
     member_epoch: int = field(int32)
     heartbeat_interval_ms: int = field(int32)
     assignment: Assignment | None = nullable_nested(Assignment)
+
+
+# The same as rows (wire/rows.py).
+TopicPartitionsRow: TypeAlias = tuple[UUID, list[int]]
+ConsumerGroupHeartbeatRequestRow: TypeAlias = tuple[
+    str,
+    str,
+    int,
+    str | None,
+    str | None,
+    int,
+    list[str] | None,
+    str | None,
+    str | None,
+    list[TopicPartitionsRow] | None,
+]
+AssignmentRow: TypeAlias = tuple[Sequence[TopicPartitionsRow]]
+ConsumerGroupHeartbeatResponseRow: TypeAlias = tuple[
+    int, int, str | None, str | None, int, int, AssignmentRow | None
+]

@@ -3,6 +3,8 @@
 Membership in a share group (KIP-932). Version 0 was an early access and is gone.
 """
 
+from collections.abc import Sequence
+from typing import TypeAlias
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
@@ -47,3 +49,12 @@ class ShareGroupHeartbeatResponse:
     member_epoch: int = field(int32)
     heartbeat_interval_ms: int = field(int32)
     assignment: Assignment | None = nullable_nested(Assignment)
+
+
+# The same as rows (wire/rows.py).
+ShareGroupHeartbeatRequestRow: TypeAlias = tuple[str, str, int, str | None, list[str] | None]
+TopicPartitionsRow: TypeAlias = tuple[UUID, Sequence[int]]
+AssignmentRow: TypeAlias = tuple[Sequence[TopicPartitionsRow]]
+ShareGroupHeartbeatResponseRow: TypeAlias = tuple[
+    int, int, str | None, str | None, int, int, AssignmentRow | None
+]

@@ -5,6 +5,9 @@ response: 0 stale topology, 1 missing source topics, 2 incorrectly partitioned t
 internal topics, 4 shutdown of the application, 5 assignment delayed.
 """
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import (
     boolean,
@@ -143,3 +146,62 @@ class StreamsGroupHeartbeatResponse:
     partitions_by_user_endpoint: list[EndpointToPartitions] | None = nullable_array(
         EndpointToPartitions
     )
+
+
+# The same as rows (wire/rows.py).
+KeyValueRow: TypeAlias = tuple[str, str]
+TopicInfoRow: TypeAlias = tuple[str, int, int, list[KeyValueRow]]
+CopartitionGroupRow: TypeAlias = tuple[list[int], list[int], list[int]]
+SubtopologyRow: TypeAlias = tuple[
+    str,
+    list[str],
+    list[str],
+    list[TopicInfoRow],
+    list[str],
+    list[TopicInfoRow],
+    list[CopartitionGroupRow],
+]
+TopologyRow: TypeAlias = tuple[int, list[SubtopologyRow]]
+TaskIdsRow: TypeAlias = tuple[str, list[int]]
+EndpointRow: TypeAlias = tuple[str, int]
+TaskOffsetRow: TypeAlias = tuple[str, int, int]
+StreamsGroupHeartbeatRequestRow: TypeAlias = tuple[
+    str,
+    str,
+    int,
+    int,
+    str | None,
+    str | None,
+    int,
+    TopologyRow | None,
+    list[TaskIdsRow] | None,
+    list[TaskIdsRow] | None,
+    list[TaskIdsRow] | None,
+    str | None,
+    EndpointRow | None,
+    list[KeyValueRow] | None,
+    list[TaskOffsetRow] | None,
+    list[TaskOffsetRow] | None,
+    bool,
+]
+StatusRow: TypeAlias = tuple[int, str]
+TopicPartitionRow: TypeAlias = tuple[str, Sequence[int]]
+EndpointToPartitionsRow: TypeAlias = tuple[
+    EndpointRow, Sequence[TopicPartitionRow], Sequence[TopicPartitionRow]
+]
+StreamsGroupHeartbeatResponseRow: TypeAlias = tuple[
+    int,
+    int,
+    str | None,
+    str,
+    int,
+    int,
+    int,
+    int,
+    Sequence[StatusRow] | None,
+    Sequence[TaskIdsRow] | None,
+    Sequence[TaskIdsRow] | None,
+    Sequence[TaskIdsRow] | None,
+    int,
+    Sequence[EndpointToPartitionsRow] | None,
+]

@@ -26,16 +26,11 @@ from conformance.differential.share_requests import (
     RENEW,
     Member,
     configure,
+    delete_records,
     offsets,
     produce,
 )
 from conformance.differential.test_share_states import initialize, read, summarize
-from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.messages.delete_records import (
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
 
 MEMBERS = ("a", "b")
 # There is something to fetch when the story begins, so that this is not waited for.
@@ -80,7 +75,7 @@ class Queue:
         pair, group = self.pair, self.name
         for side in pair.sides:
             side.forget()
-        pair.create_topic(self.name, 1)
+        self.place()
         pair.settle()
         configure(pair, group, **{"share.record.lock.duration.ms": "60000"})
         initialize(pair, group, self.name, 0)
@@ -88,6 +83,10 @@ class Queue:
         produce(pair, self.name, 1)
         first = self.takers["a"]
         first.learn(0, first.member.fetch(max_wait_ms=FIRST_WAIT_MS))
+
+    def place(self) -> None:
+        """Make the topic."""
+        self.pair.create_topic(self.name, 1)
 
     def tell(self, story: Iterable[Step]) -> None:
         """Raises Difference, with what was told so far."""
@@ -221,11 +220,7 @@ class DeleteRecords(Step):
     offset: int
 
     def tell(self, queue: Queue) -> None:
-        partition = DeleteRecordsPartition(partition_index=0, offset=self.offset)
-        request = DeleteRecordsRequest(
-            topics=[DeleteRecordsTopic(name=queue.name, partitions=[partition])], timeout_ms=5000
-        )
-        queue.pair.ask(ApiKey.DELETE_RECORDS, 2, request)
+        delete_records(queue.pair, queue.name, self.offset)
         queue.has_new_start = True
 
 
@@ -266,7 +261,7 @@ _some = (
 # Apache Kafka fetches while it stores what comes along: released records may come back or not.
 _some_with_fetch = _some.map(lambda said: tuple(each for each in said if RELEASE not in each.types))
 _later = often(0, 1, -1, 7, times=10)
-_STEPS: tuple[SearchStrategy[Step], ...] = (
+STEPS: tuple[SearchStrategy[Step], ...] = (
     st.builds(Produce, st.lists(st.integers(1, 6), min_size=1, max_size=3).map(tuple)),
     *[
         st.builds(
@@ -308,4 +303,4 @@ _STEPS: tuple[SearchStrategy[Step], ...] = (
         ),
     ),
 )
-STORIES = st.lists(st.one_of(*_STEPS), min_size=15, max_size=40)
+STORIES = st.lists(st.one_of(*STEPS), min_size=15, max_size=40)

@@ -52,10 +52,14 @@ class Streams:
     def open(self) -> None:
         for side in self.pair.sides:
             side.forget()
-        for topic in (self.name, f"{self.name}-other"):
-            self.pair.create_topic(topic, PARTITIONS)
+        self.place(self.name, f"{self.name}-other")
         self.pair.settle()
         self.workers = {each: Worker() for each in MEMBERS}
+
+    def place(self, *topics: str) -> None:
+        """Make the topics."""
+        for topic in topics:
+            self.pair.create_topic(topic, PARTITIONS)
 
     def topology(self, which: int) -> Topology:
         """One subtopology, two of them, or the first once more with a later epoch."""

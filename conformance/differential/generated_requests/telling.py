@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,11 +21,27 @@ from conformance.differential.generated_requests.shortest import Tell, shortest
 
 S = TypeVar("S")
 
-# The limits for stories of one kind: the first that is reached ends them.
+# The limits for stories of one kind, unless the command line has others.
 REQUESTS = 1500
 SECONDS = 300.0
 # A choice that goes one way as often as the other differs each time in one story of 256.
 _MORE_TELLINGS = 8
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The first that is reached ends the stories."""
+
+    requests: float
+    seconds: float
+
+
+def limits_of(config: pytest.Config, most_requests: int = REQUESTS) -> Limits:
+    """The limits of the command line: `--requests`, `--seconds`, or both; else so many requests."""
+    requests, seconds = config.getoption("--requests"), config.getoption("--seconds")
+    if requests is seconds is None:
+        return Limits(most_requests, SECONDS)
+    return Limits(requests or math.inf, seconds or math.inf)
 
 
 class Enough(KeyboardInterrupt):
@@ -69,6 +87,7 @@ def telling(pair: Pair, told: Tell) -> Iterator[Tell]:
 
     The first difference ends it (Enough), and fails the test, made short.
     """
+    source = pair.source
     pair.count_for("generated")
     begun = time.monotonic()
     differences: list[Difference] = []
@@ -91,7 +110,7 @@ def telling(pair: Pair, told: Tell) -> Iterator[Tell]:
     if differences:
         pytest.fail(str(differences[0]), pytrace=False)
     pair.tally.seconds += time.monotonic() - begun
-    pair.count_for("scripts")
+    pair.count_for(source)
 
 
 def _comes_out_alike(told: Tell, story: Sequence[Any]) -> bool:
@@ -108,10 +127,10 @@ def tell_all(
     told: Tell,
     stories: SearchStrategy[Any],
     seeded: Callable[[Any], Any],
-    seconds: float | None,
+    limits: Limits,
 ) -> None:
-    """Tell stories until REQUESTS were compared or SECONDS are over; or for `seconds`, if given."""
-    deadline = time.monotonic() + (seconds or SECONDS)
+    """Tell stories until one of the limits is reached."""
+    deadline = time.monotonic() + limits.seconds
     with telling(pair, told) as tell:
         begun = sum(pair.tally.requests.values())
 
@@ -120,7 +139,7 @@ def tell_all(
         @given(stories)
         def run(story: list[Any]) -> None:
             count = sum(pair.tally.requests.values()) - begun
-            if time.monotonic() > deadline or (not seconds and count >= REQUESTS):
+            if time.monotonic() > deadline or count >= limits.requests:
                 raise Enough
             tell(story)
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from msgspec import ValidationError
-
 from kafkalite.control.faults.book import Hit, RuleBook, RuleState
 from kafkalite.control.faults.disk import FaultyFiles, check_of
-from kafkalite.control.faults.gate import FaultGate, RunVerb
+from kafkalite.control.faults.doing import Doing
+from kafkalite.control.faults.gate import FaultGate
 from kafkalite.control.faults.holds import Holds
-from kafkalite.control.problems import Problem
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import NO_UUID
 
@@ -24,6 +22,8 @@ if TYPE_CHECKING:
     from kafkalite.control.faults.matching import TopicPlace
 
 
+# Does a verb of the control plane by its name with its arguments.
+RunVerb = Callable[[str, dict[str, Any]], Awaitable[None]]
 # Starts a function as a task of the cluster.
 Begin = Callable[..., None]
 
@@ -101,16 +101,15 @@ class Faults:
         self._concerned = concerned
         self._broker.set_fault_gate(self._gate(self._broker) if concerned else None)
 
-    def _begin_verb(self, name: str, arguments: dict[str, Any]) -> None:
-        self._begin(self._run_beside, name, arguments)
+    def _begin_verb(self, name: str, arguments: dict[str, Any]) -> Doing:
+        doing = Doing()
+        self._begin(self._do, doing, name, arguments)
+        return doing
 
-    async def _run_beside(self, name: str, arguments: dict[str, Any]) -> None:
-        """A verb that does not hold its request up. Without it, the cluster goes on."""
-        try:
-            await self._run_verb(name, arguments)
-        except (Problem, ValidationError) as problem:
-            if self._told is not None:
-                self._told("verb.failed", str(problem), verb=name)
+    async def _do(self, doing: Doing, name: str, arguments: dict[str, Any]) -> None:
+        await doing.run(lambda: self._run_verb(name, arguments))
+        if doing.failure is not None and self._told is not None:
+            self._told("verb.failed", str(doing.failure), verb=name)
 
     def _gate(self, broker: Broker) -> FaultGate:
         topics = broker.services.topics
@@ -138,6 +137,5 @@ class Faults:
             topic_name=topic_name,
             topic_id=topic_id,
             fetching=fetching,
-            run_verb=self._run_verb,
             begin_verb=self._begin_verb,
         )

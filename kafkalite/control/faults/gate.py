@@ -9,7 +9,6 @@ after acts on the answer.
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from uuid import UUID
@@ -17,7 +16,9 @@ from uuid import UUID
 import trio
 
 from kafkalite.control.durations import seconds
+from kafkalite.control.faults.amounts import cut_at, delay_seconds, throttle_seconds
 from kafkalite.control.faults.book import RuleBook, Step
+from kafkalite.control.faults.doing import Doing
 from kafkalite.control.faults.holds import Holds
 from kafkalite.control.faults.matching import Seen, TopicPlace
 from kafkalite.control.faults.partitions import fetch_refusal, put_in, refuse_all, split
@@ -45,10 +46,11 @@ from kafkalite.wire.rows import message_of_row, row_of, rows_of
 
 if TYPE_CHECKING:
     from kafkalite.apis import Api, Handler
+    from kafkalite.requests.purgatory import Watchers
     from kafkalite.wire.errors import ErrorCode
 
-# Runs a verb of the control plane by its name with its arguments.
-RunVerb = Callable[[str, dict[str, Any]], Awaitable[None]]
+# Begins a verb of the control plane by its name with its arguments.
+BeginVerb = Callable[[str, dict[str, Any]], Doing]
 # The partitions that a Fetch asks for by its session.
 Fetching = Callable[[Any, Any], Iterable[TopicPlace]]
 
@@ -58,6 +60,17 @@ class FaultyConnection(Protocol):
 
     async def move_to_task(self) -> None:
         """Go on in the connection's task."""
+        ...
+
+    async def wait_until(
+        self,
+        done: Callable[[], bool],
+        watched: Iterable[Watchers],
+        deadline: float,
+        *,
+        answer_early: bool,
+    ) -> object:
+        """Wait until `done()`, the deadline, or until the connection is to stop."""
         ...
 
     async def send(self, chunks: list[Records]) -> None:
@@ -84,6 +97,11 @@ class Context(Protocol):
     is_silent: bool
 
     @property
+    def software(self) -> str:
+        """The name and version of the client."""
+        ...
+
+    @property
     def client_address(self) -> str:
         """The client's host and port."""
         ...
@@ -105,15 +123,13 @@ class FaultGate:
         topic_name: Callable[[UUID], str | None],
         topic_id: Callable[[str], UUID],
         fetching: Fetching,
-        run_verb: RunVerb,
-        begin_verb: Callable[[str, dict[str, Any]], None],
+        begin_verb: BeginVerb,
     ) -> None:
         self._book = book
         self._holds = holds
         self._topic_name = topic_name
         self._topic_id = topic_id
         self._fetching = fetching
-        self._run_verb = run_verb
         self._begin_verb = begin_verb
 
     def concerns(self, api_key: int) -> bool:
@@ -162,6 +178,7 @@ class FaultGate:
             context.api_version,
             body,
             client_id=context.client_id,
+            client_software=context.software,
             client_host=context.client_host,
             principal=str(context.principal),
             node=context.node_id,
@@ -205,10 +222,8 @@ class FaultGate:
                 await trio.sleep(delay_seconds(action, step.state.luck))
             case "hold":
                 await self._holds.hold(step.state, context.connection)
-            case "run" if action.at == "beside":
-                self._begin_verb(cast(str, action.run), action.arguments)
             case "run":
-                await self._run_verb(cast(str, action.run), action.arguments)
+                await self._run_verb(context, action)
             case "repeat" if key is ApiKey.PRODUCE:
                 again = as_another_producer(request, step.places, self._topic_name)
                 for _ in range(cast(int, action.repeat) - 1):
@@ -219,6 +234,20 @@ class FaultGate:
                 await self._silence(context, step)
             case _:
                 pass
+
+    async def _run_verb(self, context: Context, action: Action) -> None:
+        """Do a verb, and wait for it, unless it is beside. Raises what it raises.
+
+        Where it stops the broker, the request goes on, as it is in flight.
+        """
+        doing = self._begin_verb(cast(str, action.run), action.arguments)
+        if action.at != "beside":
+            connection = cast("FaultyConnection", context.connection)
+            await connection.wait_until(
+                doing.is_over, [doing.watchers], math.inf, answer_early=False
+            )
+            if doing.failure is not None:
+                raise doing.failure
 
     async def _silence(self, context: Context, step: Step) -> None:
         connection = cast("FaultyConnection", context.connection)
@@ -306,7 +335,7 @@ class FaultGate:
             case "hold":
                 await self._holds.hold(step.state, context.connection)
             case "run":
-                await self._run_verb(cast(str, action.run), action.arguments)
+                await self._run_verb(context, action)
             case "drop":
                 raise CloseConnection(f"fault {step.state.rule.id}", reset=action.reset)
             case "silence":
@@ -316,7 +345,7 @@ class FaultGate:
             case "corrupt" if answer is not None:
                 corrupted(answer, cast(str, action.corrupt))
             case "throttle" if answer is not None and hasattr(answer, "throttle_time_ms"):
-                answer.throttle_time_ms = round(_throttle_seconds(action) * 1000)
+                answer.throttle_time_ms = round(throttle_seconds(action) * 1000)
             case _:
                 pass
         return answer
@@ -347,33 +376,11 @@ class FaultGate:
         for step in shapes:
             if step.action.throttle is not None:
                 # The answer is sent, then nothing is read for a while, as by a quota (KIP-219).
-                await trio.sleep(_throttle_seconds(step.action))
+                await trio.sleep(throttle_seconds(step.action))
         return None
 
 
 _SHAPES: Final = frozenset({"cut", "dribble", "throttle"})
-
-
-def delay_seconds(action: Action, luck: random.Random) -> float:
-    """The length of one delay in seconds. `luck` is the rule's own, so a seed repeats a run."""
-    if action.delay is not None:
-        return seconds(action.delay)
-    if action.uniform is not None:
-        low, high = (seconds(each) for each in action.uniform)
-        return luck.uniform(low, high)
-    assert action.lognormal is not None
-    return luck.lognormvariate(
-        math.log(seconds(action.lognormal.median) or 1e-9), action.lognormal.sigma
-    )
-
-
-def cut_at(cut: float, size: int) -> int:
-    """The bytes of an answer that are sent: a part of it below 1, else so many."""
-    return int(size * cut) if cut < 1 else min(int(cut), size)
-
-
-def _throttle_seconds(action: Action) -> float:
-    return seconds(cast(str, action.throttle))
 
 
 def _without_waiting(request: Any) -> Any:

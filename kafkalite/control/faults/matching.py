@@ -37,6 +37,7 @@ class Seen:
     version: int
     body: Any
     client_id: str = ""
+    client_software: str = ""
     client_host: str = ""
     principal: str = ""
     node: int = 0
@@ -121,6 +122,7 @@ def api_keys(value: object) -> frozenset[ApiKey] | None:
 _PLAIN: Final[dict[str, Callable[[Seen], object]]] = {
     "version": lambda seen: seen.version,
     "client_id": lambda seen: seen.client_id,
+    "client_software": lambda seen: seen.client_software,
     "client_host": lambda seen: seen.client_host,
     "principal": lambda seen: seen.principal,
     "node": lambda seen: seen.node,

@@ -153,7 +153,7 @@ def _damaged(data: bytearray, what: str) -> bytes:
 
 def _mend_crc(data: bytearray, end: int) -> None:
     """A damaged value whose checksum is right: what a faulty producer would have written."""
-    from crc32c import crc32c
+    from kafkalite.wire.checksum import crc32c
 
     checksum = crc32c(bytes(data[_CRC_POSITION + 4 : end]))
     data[_CRC_POSITION : _CRC_POSITION + 4] = checksum.to_bytes(4)

@@ -41,12 +41,14 @@ class When(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, 
     """The criteria of a rule. All that are given must hold.
 
     With `disk` (read, write, sync, open, rename) it is for operations on files, of which it can
-    name the path (`file`), topic and partition.
+    name the path (`file`), topic and partition. `client_software` is the name and version that the
+    client gave in ApiVersions: "apache-kafka-java/4.3.1".
     """
 
     api: Match = None
     version: Match = None
     client_id: Match = None
+    client_software: Match = None
     client_host: Match = None
     principal: Match = None
     node: Match = None
@@ -164,7 +166,11 @@ class Rule(
     kw_only=True,
     rename={"lasting": "for"},
 ):
-    """One fault. `lasting` (in JSON: `for`) is the time after which it is no longer due."""
+    """One fault. `lasting` (in JSON: `for`) is the time after which it is no longer due.
+
+    `wake`: requests that wait for records when it comes are answered, so that it sees the next
+    ones.
+    """
 
     id: Annotated[str, Meta(max_length=200)] = ""
     note: str = ""
@@ -178,6 +184,7 @@ class Rule(
     do: tuple[Action, ...] = ()
     sequence: tuple[tuple[Action, ...], ...] = ()
     optional: bool = False
+    wake: bool = False
 
     @property
     def limit(self) -> int | None:
@@ -185,6 +192,11 @@ class Rule(
         if self.times is None:
             return None
         return self.times * max(1, len(self.sequence))
+
+    @property
+    def all_actions(self) -> tuple[Action, ...]:
+        """Every action that it may come to do."""
+        return (*self.do, *(each for turn in self.sequence for each in turn))
 
     def actions(self, turn: int) -> tuple[Action, ...]:
         """Says what is done at the `turn`-th time (from 0) that it is due."""
@@ -195,7 +207,7 @@ def check_rule(rule: Rule) -> Rule:
     """The rule, if it can be done. Raises Problem."""
     if bool(rule.do) == bool(rule.sequence):
         raise Problem("invalid_fault", "a fault needs either `do` or `sequence`, with an action")
-    for action in (*rule.do, *(each for turn in rule.sequence for each in turn)):
+    for action in rule.all_actions:
         _check_action(action)
     if rule.lasting is not None:
         seconds(rule.lasting, field="for")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import kafkalite
 from kafkalite.control.answers import ClusterView, Health, Seeded, SnapshotView, VersionView
 from kafkalite.control.cluster import ControlledCluster
@@ -19,7 +21,7 @@ from kafkalite.control.questions import (
     SnapshotName,
     WriteRecords,
 )
-from kafkalite.control.sightings import ArchiveFile
+from kafkalite.control.sightings import ArchiveFile, ImportSnapshot
 
 
 async def health(clusters: Clusters, request: Nothing) -> Health:
@@ -77,6 +79,19 @@ async def export_cluster(
 ) -> ArchiveFile:
     """A cluster's data as a tar file: a data directory that Apache Kafka opens, too."""
     return ArchiveFile(await clusters.export(cluster))
+
+
+async def export_snapshot(clusters: Clusters, request: SnapshotName) -> ArchiveFile:
+    """A snapshot as a tar file: a data directory that Apache Kafka opens, too."""
+    return ArchiveFile(await clusters.archived(request.snapshot))
+
+
+async def import_snapshot(clusters: Clusters, request: ImportSnapshot) -> SnapshotView:
+    """Make a snapshot of the tar file of a data directory, as `export` writes it.
+
+    Another one of this name is replaced. An archive that no broker here could open is refused.
+    """
+    return await clusters.import_snapshot(request.snapshot, Path(request.file))
 
 
 async def restore_snapshot(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.coordination import CoordinatorOf, CoordinatorView, MoveCoordinator
+from kafkalite.control.lifecycle import MoveLeader
 from kafkalite.control.operations.state import move_leader
 from kafkalite.control.problems import Problem
-from kafkalite.control.questions import MoveLeader
 from kafkalite.group_coordinator.java_hash import partition_of_key
 
 

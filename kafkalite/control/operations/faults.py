@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec.structs import replace
+from collections.abc import Iterable
 
 from kafkalite.control.answers import (
     FaultView,
@@ -58,19 +58,44 @@ async def add_fault(cluster: ControlledCluster, request: Rule) -> FaultView:
     """Put a fault behind the others. It takes effect for the next request, on open connections
     too.
     """
-    return fault_view(cluster.faults.book.add(request))
+    _check_verbs(request)
+    state = cluster.faults.book.add(request)
+    _wake(cluster, [request])
+    return fault_view(state)
+
+
+def _check_verbs(rule: Rule) -> None:
+    """Raises Problem where a verb that a rule is to do is not there, or takes other arguments."""
+    from kafkalite.control.verbs import request_of
+
+    for action in rule.all_actions:
+        if action.run is not None:
+            request_of(action.run, action.arguments)
+
+
+def _wake(cluster: ControlledCluster, rules: Iterable[Rule]) -> None:
+    """Answer the requests that wait for records, if a rule is to see the next ones."""
+    if any(rule.wake for rule in rules):
+        for connection in cluster.broker.connections:
+            connection.answer_early()
 
 
 async def replace_fault(cluster: ControlledCluster, request: Rule) -> FaultView:
     """Put a fault in the place of the one of this id."""
+    _check_verbs(request)
     cluster.faults.holds.release(request.id)
-    return fault_view(cluster.faults.book.replace(request))
+    state = cluster.faults.book.replace(request)
+    _wake(cluster, [request])
+    return fault_view(state)
 
 
 async def replace_faults(cluster: ControlledCluster, request: Faults) -> list[FaultView]:
     """These faults and no others."""
+    for rule in request.faults:
+        _check_verbs(rule)
     states = cluster.faults.book.replace_all(request.faults)
     cluster.faults.holds.release_all()
+    _wake(cluster, request.faults)
     return [fault_view(state) for state in states]
 
 
@@ -113,8 +138,3 @@ async def use_preset(cluster: ControlledCluster, request: UsePreset) -> list[Fau
         raise not_found("preset", request.preset, hint=f"there are {', '.join(PRESETS)}")
     rules = found.rules(request.parameters)
     return [fault_view(cluster.faults.book.add(rule)) for rule in rules]
-
-
-def with_id(rule: Rule, rule_id: str) -> Rule:
-    """The rule under this name."""
-    return replace(rule, id=rule_id)

@@ -10,8 +10,7 @@ from uuid import UUID
 import trio
 
 from kafkalite.control.cluster import ControlledCluster
-from kafkalite.control.faults.criteria import Predicate, predicate
-from kafkalite.control.faults.matching import API_NAMES, api_keys
+from kafkalite.control.faults.criteria import predicate
 from kafkalite.control.problems import not_found
 from kafkalite.control.questions import Nothing
 from kafkalite.control.sightings import (
@@ -25,7 +24,8 @@ from kafkalite.control.sightings import (
     SpyView,
     TraceFile,
 )
-from kafkalite.control.spy.decoded import header_of, view_of
+from kafkalite.control.spy.choice import Choice
+from kafkalite.control.spy.decoded import view_of
 from kafkalite.control.spy.events import Event
 from kafkalite.control.spy.ring import Entry
 
@@ -37,7 +37,7 @@ async def list_requests(cluster: ControlledCluster, request: ListRequests) -> li
     """The requests that the spy has kept, the oldest first."""
     ring = cluster.spy.ring
     entries: Sequence[Entry] = ring.after(request.after or 0)
-    is_wanted = _filter(request)
+    choice = Choice(request)
     found: list[RequestView] = []
     if request.after is None:
         entries = entries[::-1]
@@ -45,9 +45,9 @@ async def list_requests(cluster: ControlledCluster, request: ListRequests) -> li
     await trio.lowlevel.checkpoint()
     until = perf_counter() + _SLICE_SECONDS
     for entry in entries:
-        if is_wanted(entry):
-            view = view_of(entry, _topic_names(cluster), bodies=request.bodies)
-            if _fits(view, request):
+        if choice.allows(entry):
+            view = view_of(entry, topic_names(cluster), bodies=request.bodies)
+            if choice.takes(view):
                 found.append(view)
                 if len(found) == request.limit:
                     break
@@ -57,34 +57,8 @@ async def list_requests(cluster: ControlledCluster, request: ListRequests) -> li
     return found if request.after is not None else found[::-1]
 
 
-def _filter(request: ListRequests) -> Callable[[Entry], bool]:
-    """Tells by the header alone whether an entry may be wanted. Raises Problem."""
-    keys = api_keys(request.api)
-    names = None if keys is None else {API_NAMES[key] for key in keys}
-    client = None if request.client_id is None else predicate(request.client_id, field="client_id")
-
-    def is_wanted(entry: Entry) -> bool:
-        if names is None and client is None:
-            return True
-        header = header_of(entry)
-        return (names is None or header.api in names) and (
-            client is None or client(header.client_id)
-        )
-
-    return is_wanted
-
-
-def _fits(view: RequestView, request: ListRequests) -> bool:
-    if request.topic is not None:
-        is_topic: Predicate = predicate(request.topic, field="topic")
-        if not any(is_topic(each) for each in view.topics):
-            return False
-    return request.error is None or (
-        view.error is not None and predicate(request.error, field="error")(view.error)
-    )
-
-
-def _topic_names(cluster: ControlledCluster) -> Callable[[UUID], str | None]:
+def topic_names(cluster: ControlledCluster) -> Callable[[UUID], str | None]:
+    """The names of topics by their ids, as they are now."""
     topics = cluster.broker.services.topics
 
     def name(topic_id: UUID) -> str | None:
@@ -99,7 +73,7 @@ async def show_request(cluster: ControlledCluster, request: RequestNumber) -> Re
     entry = cluster.spy.ring.get(request.seq)
     if entry is None:
         raise not_found("request", request.seq, hint="the oldest go first, and only the spy keeps")
-    names = _topic_names(cluster)
+    names = topic_names(cluster)
     if entry.size < 65_536:
         return view_of(entry, names, bodies=True)
     return await trio.to_thread.run_sync(lambda: view_of(entry, names, bodies=True))
@@ -161,7 +135,7 @@ async def save_trace(cluster: ControlledCluster, request: SaveTrace) -> TraceFil
     """A ZIP file with events, requests and their answers: to be looked at elsewhere."""
     from kafkalite.control.spy.trace import trace_of
 
-    names = _topic_names(cluster)
+    names = topic_names(cluster)
 
     def views() -> Iterator[RequestView]:
         return (view_of(entry, names, bodies=True) for entry in cluster.spy.ring)

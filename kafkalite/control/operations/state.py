@@ -17,21 +17,20 @@ from kafkalite.control.answers import (
     WasReset,
 )
 from kafkalite.control.cluster import ControlledCluster
+from kafkalite.control.clusters import Clusters
 from kafkalite.control.conditions import Sight
 from kafkalite.control.durations import milliseconds, seconds
-from kafkalite.control.problems import Problem, not_found
-from kafkalite.control.questions import (
-    Advance,
+from kafkalite.control.lifecycle import (
     ConnectionName,
     MoveLeader,
     NodeName,
-    Nothing,
     Reset,
     Restart,
+    RestartNode,
     RollNodes,
-    Skew,
-    Wait,
 )
+from kafkalite.control.problems import Problem, not_found
+from kafkalite.control.questions import Advance, Nothing, Skew, Wait
 from kafkalite.control.views import partition_of, topic_of, topic_view
 from kafkalite.control.waits import wait_for
 from kafkalite.replica.partition import Partition
@@ -60,14 +59,20 @@ def cluster_view(cluster: ControlledCluster) -> ClusterView:
     )
 
 
-async def reset(cluster: ControlledCluster, request: Reset) -> WasReset:
-    """Begin again with nothing, at the same addresses: topics, groups, faults and time are
-    gone.
+async def reset(clusters: Clusters, cluster: ControlledCluster, request: Reset) -> WasReset:
+    """Begin again with nothing, at the same addresses: topics, groups, faults and time are gone.
+
+    With `to` it begins with the data of a snapshot.
     """
     was = cluster.counts()
     began = trio.current_time()
-    await cluster.reset(keep=request.keep)
-    return WasReset((trio.current_time() - began) * 1000, was.topics, was.records, was.groups)
+    kept = await cluster.reset(
+        keep=request.keep,
+        fill=None if request.to is None else clusters.filling(cluster, request.to),
+        keeps_connections=request.connections == "keep",
+    )
+    took_ms = (trio.current_time() - began) * 1000
+    return WasReset(took_ms, was.topics, was.records, was.groups, kept)
 
 
 async def restart(cluster: ControlledCluster, request: Restart) -> ClusterView:
@@ -133,16 +138,30 @@ async def remove_node(cluster: ControlledCluster, request: NodeName) -> Nothing:
     return Nothing()
 
 
+async def restart_node(cluster: ControlledCluster, request: RestartNode) -> NodeView:
+    """Let a node go, as if its process had died, and come back at its address."""
+    pause = seconds(request.pause, field="pause")
+    await stop_node(cluster, NodeName(request.node))
+    await _come_back(cluster, request.node, pause)
+    return _view_of(cluster, request.node)
+
+
 async def roll_nodes(cluster: ControlledCluster, request: RollNodes) -> list[NodeView]:
     """Stop each node that is up, and start it again, one after the other."""
     pause = seconds(request.pause, field="pause")
     for node in _nodes(cluster.broker):
         if node.up:
-            cluster.broker.nodes.stop(node.node)
-            await trio.sleep(pause)
-            cluster.broker.nodes.start(node.node)
+            await restart_node(cluster, RestartNode(node.node, request.pause))
             await trio.sleep(pause)
     return _nodes(cluster.broker)
+
+
+async def _come_back(cluster: ControlledCluster, node_id: int, pause: float) -> None:
+    """Start a node after a pause, unless somebody has done so, or reset the cluster."""
+    broker = cluster.broker
+    await trio.sleep(pause)
+    if broker is cluster.broker and node_id not in broker.services.cluster.nodes:
+        await start_node(cluster, NodeName(node_id))
 
 
 async def move_leader(cluster: ControlledCluster, request: MoveLeader) -> TopicView:
@@ -186,7 +205,13 @@ def _new_leader(partition: Partition, wanted: int | None) -> int:
 
 def _connection_views(cluster: ControlledCluster) -> list[ConnectionView]:
     return [
-        ConnectionView(str(each), each.context.client_id, each.listener.node_id, each.listener.name)
+        ConnectionView(
+            str(each),
+            each.context.client_id,
+            each.listener.node_id,
+            each.listener.name,
+            each.context.software,
+        )
         for each in cluster.broker.connections
     ]
 

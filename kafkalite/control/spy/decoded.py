@@ -199,6 +199,9 @@ def view_of(entry: Entry, topic_name: TopicName, *, bodies: bool) -> RequestView
         fault=(entry.fault if context is None else context.fault) or None,
         why=entry.why,
         truncated=entry.is_truncated,
+        software="/".join(entry.software),
+        node=entry.node,
+        listener="" if entry.listener is None else entry.listener.name,
         **(_bodies(decoded, entry) if bodies and decoded is not None else {}),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from itertools import islice
 from time import time_ns
 from typing import Final, NamedTuple
 
@@ -46,4 +47,5 @@ class Events:
 
     def after(self, seq: int) -> list[Event]:
         """The events after this one, the oldest first."""
-        return [each for each in self._events if each.seq > seq]
+        count = min(len(self._events), max(0, self.last_seq - seq))
+        return list(islice(reversed(self._events), count))[::-1]

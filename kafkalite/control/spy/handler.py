@@ -52,8 +52,11 @@ class SpyHandler:
         if isinstance(response, list):
             if len(response) == 1 and type(response[0]) is bytes and not context.fault:
                 host, port = connection.client_host, connection.client_port
-                node, answer = connection.listener.node_id, response[0]
-                self._keep((received_ns, time_ns(), host, port, node, kept, size, answer))
+                # Found out here, as what dispatch has just heard of the client counts, too.
+                client, listener = context.client_software, connection.listener
+                self._keep(
+                    (received_ns, time_ns(), host, port, client, listener, kept, size, response[0])
+                )
                 return response
             entry = self._add(connection, kept, size, received_ns)
             entry.fault = context.fault
@@ -66,7 +69,8 @@ class SpyHandler:
     def _add(self, connection: Connection, kept: bytes, size: int, received_ns: int) -> Entry:
         client = connection.client_host, connection.client_port
         entry = self._ring.add(client, kept, size, received_ns)
-        entry.node = connection.listener.node_id
+        entry.software = connection.context.client_software
+        entry.listener = connection.listener
         return entry
 
     def _answered(self, entry: Entry, chunks: list[Records]) -> None:

@@ -16,6 +16,7 @@ from kafkalite.control.sightings import Outcome
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
+    from kafkalite.server.listener import Listener
 
 DEFAULT_BYTES: Final = 32 << 20
 # An entry takes this much beside its frames.
@@ -24,8 +25,9 @@ _ENTRY_BYTES: Final = 400
 LENGTH_BYTES: Final = 4
 
 # A request that was answered at once, with one chunk of bytes: when it came and was answered in
-# ns, the client's host and port, the node, the frame as far as it is kept, its size, the answer.
-Quick = tuple[int, int, str, int, int, bytes, int, bytes]
+# ns, the client's host and port, its software, the listener, the frame as far as it is kept, its
+# size, the answer.
+Quick = tuple[int, int, str, int, tuple[str, str], "Listener", bytes, int, bytes]
 
 
 class Entry:
@@ -46,13 +48,14 @@ class Entry:
         "frame",
         "is_kept",
         "is_silent",
-        "node",
+        "listener",
         "outcome",
         "parked_ns",
         "received_ns",
         "request_bytes",
         "seq",
         "size",
+        "software",
         "topics",
         "why",
     )
@@ -62,7 +65,8 @@ class Entry:
     ) -> None:
         self.seq = seq
         self.client = client
-        self.node = 0
+        self.software: tuple[str, str] = ("", "")
+        self.listener: Listener | None = None
         self.frame = frame
         self.request_bytes = request_bytes
         self.received_ns = received_ns
@@ -81,15 +85,20 @@ class Entry:
         self.error: str | None = None
 
     @property
+    def node(self) -> int:
+        """The node that it came to."""
+        return 0 if self.listener is None else self.listener.node_id
+
+    @property
     def is_truncated(self) -> bool:
         """Tells whether not all of the request is kept."""
         return len(self.frame) < self.request_bytes
 
 
 def _entry_of(seq: int, quick: Quick) -> Entry:
-    received_ns, answered_ns, host, port, node, frame, request_bytes, answer = quick
+    received_ns, answered_ns, host, port, software, listener, frame, request_bytes, answer = quick
     entry = Entry(seq, (host, port), frame, request_bytes, received_ns)
-    entry.node = node
+    entry.software, entry.listener = software, listener
     entry.answered_ns = answered_ns
     entry.answer, entry.answer_bytes = (answer,), len(answer)
     entry.outcome = "answered"
@@ -116,7 +125,7 @@ class Ring:
         """Keep a request that was answered at once."""
         self.last_seq += 1
         self._entries.append(quick)
-        self.used_bytes += _ENTRY_BYTES + len(quick[5]) + len(quick[7])
+        self.used_bytes += _ENTRY_BYTES + len(quick[6]) + len(quick[8])
         if self.used_bytes > self.most_bytes:
             self._make_room()
 
@@ -155,21 +164,32 @@ class Ring:
         index = seq - self.first_seq
         if not self._entries or not 0 <= index < len(self._entries):
             return None
+        return self._at(index)
+
+    def _at(self, index: int) -> Entry:
         found = self._entries[index]
         if isinstance(found, tuple):
-            found = self._entries[index] = _entry_of(seq, found)
+            found = self._entries[index] = _entry_of(self.first_seq + index, found)
         return found
 
-    def after(self, seq: int) -> list[Entry]:
-        """The requests that came after this one, the oldest first."""
-        first = self.first_seq
-        entries = [
-            _entry_of(number, each) if isinstance(each, tuple) else each
-            for number, each in enumerate(self._entries, first)
-        ]
-        self._entries.clear()
-        self._entries.extend(entries)
-        return entries[max(0, seq + 1 - first) :]
+    def after(self, seq: int, most: int | None = None) -> list[Entry]:
+        """The requests that came after this one, the oldest first; the first ones, if so many."""
+        there = self._entries
+        count = min(len(there), max(0, self.last_seq - seq))
+        if most is not None and most < count:
+            start = len(there) - count
+            return [self._at(index) for index in range(start, start + most)]
+        # From the end: those who follow ask for a few of very many.
+        found: list[Entry] = []
+        for number, each in zip(
+            range(self.last_seq, self.last_seq - count, -1), reversed(there), strict=False
+        ):
+            found.append(_entry_of(number, each) if isinstance(each, tuple) else each)
+        found.reverse()
+        for _ in range(count):
+            there.pop()
+        there.extend(found)
+        return found
 
     @property
     def first_seq(self) -> int:
@@ -193,7 +213,7 @@ class Ring:
     def _drop(self) -> None:
         entry = self._entries.popleft()
         if isinstance(entry, tuple):
-            self.used_bytes -= _ENTRY_BYTES + len(entry[5]) + len(entry[7])
+            self.used_bytes -= _ENTRY_BYTES + len(entry[6]) + len(entry[8])
         else:
             entry.is_kept = False
             self.used_bytes -= entry.size

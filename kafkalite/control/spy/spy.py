@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkalite.control.sightings import Mode
 from kafkalite.control.spy.events import Events
@@ -13,11 +14,11 @@ if TYPE_CHECKING:
     from kafkalite.broker import Broker
     from kafkalite.control.cluster import ControlledCluster
     from kafkalite.control.recording import Tape
+    from kafkalite.control.spy.traffic import Counts
     from kafkalite.server.request_handler import RequestHandler
 
 
-@dataclass(frozen=True, slots=True)
-class Begun:
+class Begun(NamedTuple):
     """A recording that goes on: the data at its beginning as a tar file, and what came since."""
 
     data: bytes
@@ -36,6 +37,27 @@ class Spy:
         self._tape: Ring | None = None
         self._next_tape: Ring | None = None
         self.recording: Begun | None = None
+        # While somebody counts: what is counted, and how many do.
+        self._counts: Counts | None = None
+        self._countings = 0
+
+    @contextmanager
+    def counting(self) -> Generator[Counts]:
+        """Requests and bytes are counted within."""
+        from kafkalite.control.spy.traffic import Counts
+
+        counts = self._counts
+        if counts is None:
+            counts = self._counts = Counts()
+            self._look()
+        self._countings += 1
+        try:
+            yield counts
+        finally:
+            self._countings -= 1
+            if not self._countings:
+                self._counts = None
+                self._look()
 
     def set_mode(self, mode: Mode) -> None:
         """Keep frames from now on, or no longer."""
@@ -58,18 +80,21 @@ class Spy:
 
         watch(self._cluster, self.events)
         self._tape, self._next_tape = self._next_tape, None
-        if self.mode != "off" or self._tape is not None:
+        if self.mode != "off" or self._tape is not None or self._counts is not None:
             self._look()
 
     def _look(self) -> None:
         broker = self._cluster.broker
-        tape = self._tape
-        if self.mode == "off" and tape is None:
+        tape, counts = self._tape, self._counts
+        if self.mode == "off" and tape is None and counts is None:
             broker.answer_through(None)
             return
         from kafkalite.control.spy.handler import SpyHandler, TapeHandler
+        from kafkalite.control.spy.traffic import CountingHandler
 
         def around(inner: RequestHandler) -> RequestHandler:
+            if counts is not None:
+                inner = CountingHandler(inner, counts)
             if tape is not None:
                 inner = TapeHandler(inner, tape, full=True)
             if self.mode == "off":

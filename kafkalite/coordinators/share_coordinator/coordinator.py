@@ -4,7 +4,11 @@ Every write is one record, durable before it counts. A record is applied in the 
 written and when it is read back. After so many updates comes a snapshot. Partitions without writes
 get one in time, so that old records can be forgotten.
 
-Source: Kafka's ShareCoordinatorShard, ShareCoordinatorOffsetsManager.
+A partition of the topic is loaded when this process leads it, and for each leader epoch anew. That
+may take a while, in which its states are refused. Among several processes an answer waits for the
+replicas (replication_gate.py).
+
+Source: Kafka's ShareCoordinatorShard, ShareCoordinatorOffsetsManager, CoordinatorRuntime.
 """
 
 from __future__ import annotations
@@ -21,14 +25,17 @@ from kafkalite.coordinators.share_coordinator.share_state import (
     NO_START_OFFSET,
     Kept,
     Record,
+    Shard,
     ShareState,
     snapshot_record,
     state_of,
     tombstone,
     update_record,
 )
+from kafkalite.log.said_once import SaidOnce
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.state_batch import StateBatch, combine
+from kafkalite.requests.slices import Steps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored import (
     SHARE_GROUP_STATE,
@@ -65,19 +72,12 @@ class Write:
     batches: Sequence[StateBatch]
 
 
-class _Shard:
-    """The states in one partition of the topic."""
-
-    def __init__(self) -> None:
-        self.kept: dict[SharePartitionKey, Kept] = {}
-        self.last_offset = -1
-        self.pruned_offset = -1
-
-
 class ShareCoordinator:
     """The states of all share partitions of this process.
 
-    `partition_count(topic_id)` is 0 if there is no such topic. `now_ms` is the wall clock.
+    `partition_count(topic_id)` is 0 if there is no such topic. `now_ms` is the wall clock. `load`
+    takes the steps that load a partition. `lost` is told of each state that is read back, as an
+    update that was taken could not be written.
     """
 
     def __init__(
@@ -87,13 +87,21 @@ class ShareCoordinator:
         *,
         partition_count: Callable[[UUID], int],
         now_ms: Callable[[], int],
+        load: Callable[[Steps[None]], object] = at_once,
+        lost: Callable[[SharePartitionKey], None] = lambda key: None,
     ) -> None:
         self.config = config
         self.log = log
+        self._lost = lost
+        if log.linger is not None:
+            log.linger.lost = self._read_back
         self._partition_count = partition_count
         self._now_ms = now_ms
+        self._load = load
         self._topic_id: UUID | None = None
-        self._shards: dict[int, _Shard] = {}
+        self._shards: dict[int, Shard] = {}
+        self._snapshot_trouble = SaidOnce("snapshots of share states", _logger, logging.WARNING)
+        self._prune_trouble = SaidOnce("pruning of share states", _logger, logging.WARNING)
 
     # Requests
 
@@ -126,7 +134,7 @@ class ShareCoordinator:
         """
         _check_index(key)
         shard = self._shard_of(key)
-        kept = _initialized(shard, key, "Read")
+        kept = shard.initialized(key, "Read")
         self._check_leader_epoch(kept, leader_epoch)
         self._check_topic(key)
         state = kept.state
@@ -138,7 +146,8 @@ class ShareCoordinator:
                 state.delivery_complete_count,
                 [],
             )
-            self._append(key, shard, self._record(key, kept, write, leader_epoch))
+            record = self._record(key, kept, write, leader_epoch)
+            self._append(key, shard, record, may_linger=True)
         return state
 
     def write(self, key: SharePartitionKey, write: Write) -> None:
@@ -146,12 +155,13 @@ class ShareCoordinator:
         FENCED_STATE_EPOCH, UNKNOWN_TOPIC_OR_PARTITION, and what writing raises."""
         _check_index(key)
         shard = self._shard_of(key)
-        kept = _initialized(shard, key, "Write")
+        kept = shard.initialized(key, "Write")
         self._check_leader_epoch(kept, write.leader_epoch)
         if NO_EPOCH != write.state_epoch < kept.highest_state_epoch:
             raise KafkaError(ErrorCode.FENCED_STATE_EPOCH)
         self._check_topic(key)
-        self._append(key, shard, self._record(key, kept, write, kept.state.leader_epoch))
+        record = self._record(key, kept, write, kept.state.leader_epoch)
+        self._append(key, shard, record, may_linger=True)
 
     def delete(self, key: SharePartitionKey) -> None:
         """Forget the state, if there is one. Raises KafkaError."""
@@ -171,10 +181,7 @@ class ShareCoordinator:
 
     def topics_deleted(self, topic_ids: Collection[UUID]) -> None:
         """Forget the states of topics that are gone."""
-        if self.log.topic is None:
-            return
-        for index in self._indexes():
-            shard = self._shard(index)
+        for shard in self._shards_here():
             gone = [key for key in shard.kept if key.topic_id in topic_ids]
             try:
                 for key in gone:
@@ -182,14 +189,29 @@ class ShareCoordinator:
             except KafkaError as error:
                 _logger.warning("the state of deleted topics stays in the log: %s", error)
 
+    # Elections
+
+    def leaders_changed(self) -> None:
+        """Load the partitions that are led here now, or in another epoch; forget the others."""
+        for _ in self._shards_here():
+            pass
+
+    def _shards_here(self) -> Iterator[Shard]:
+        """The partitions that are loaded here. Those that are not, but should be, begin to be."""
+        for index in range(self.log.partition_count):
+            try:
+                yield self._shard(index)
+            except KafkaError:
+                continue
+
     # Time
 
     def snapshot_cold_partitions(self) -> None:
         """Write a snapshot of each state whose last is old, to forget what is before."""
         now_ms = self._now_ms()
         interval_ms = self.config.share_coordinator_cold_partition_snapshot_interval_ms
-        for index, shard in list(self._shards.items()):
-            if all(_is_cold(kept.state) for kept in shard.kept.values()):
+        for _, shard in self._loaded():
+            if all(kept.state.is_cold for kept in shard.kept.values()):
                 continue
             for key, kept in list(shard.kept.items()):
                 state = kept.state
@@ -201,21 +223,24 @@ class ShareCoordinator:
                 try:
                     self._append(key, shard, snapshot_record(key, cold))
                 except KafkaError as error:
-                    _logger.warning("no snapshot of share states in partition %d: %s", index, error)
+                    self._snapshot_trouble.failed(error, interval_ms / 1000)
                     break
 
     def prune(self) -> None:
         """Forget the records that snapshots have superseded."""
-        for index, shard in list(self._shards.items()):
-            offset = min(
-                (kept.snapshot_offset for kept in shard.kept.values()), default=shard.last_offset
-            )
+        interval_ms = self.config.share_coordinator_state_topic_prune_interval_ms
+        for index, shard in self._loaded():
+            offsets = [kept.snapshot_offset for kept in shard.kept.values()] or [shard.last_offset]
+            offset = min(offsets)
+            # A snapshot that is not replicated supersedes nothing yet.
+            if max(offsets) >= self.log.partition(index).high_watermark:
+                continue
             if offset <= 0 or offset == shard.pruned_offset:
                 continue
             try:
                 self.log.delete_before(index, offset)
             except KafkaError as error:
-                _logger.warning("share states in partition %d are not pruned: %s", index, error)
+                self._prune_trouble.failed(error, interval_ms / 1000)
             else:
                 shard.pruned_offset = offset
 
@@ -251,14 +276,16 @@ class ShareCoordinator:
             ),
         )
 
-    def _append(self, key: SharePartitionKey, shard: _Shard, record: Record) -> None:
-        offset = self.log.append(self.log.index_of(key), [record])
+    def _append(
+        self, key: SharePartitionKey, shard: Shard, record: Record, *, may_linger: bool = False
+    ) -> None:
+        offset = self.log.append(self.log.index_of(key), [record], may_linger=may_linger)
         stored_key = decode_key(record[0], SHARE_GROUP_STATE)
         value = record[1]
         decoded = None if value is None else decode(value_class_of(stored_key), value)
         self._apply(shard, offset, stored_key, decoded)
 
-    def _apply(self, shard: _Shard, offset: int, key: object, value: object | None) -> None:
+    def _apply(self, shard: Shard, offset: int, key: object, value: object | None) -> None:
         shard.last_offset = offset
         if isinstance(key, ShareSnapshotKey):
             whose = SharePartitionKey(key.group_id, key.topic_id, key.partition)
@@ -276,7 +303,7 @@ class ShareCoordinator:
             kept.update_count += 1
 
     def _apply_snapshot(
-        self, shard: _Shard, offset: int, key: SharePartitionKey, value: ShareSnapshotValue
+        self, shard: Shard, offset: int, key: SharePartitionKey, value: ShareSnapshotValue
     ) -> None:
         state = state_of(value)
         kept = shard.kept.get(key)
@@ -291,29 +318,67 @@ class ShareCoordinator:
         if kept.update_count >= most:
             kept.update_count = 0
 
-    def _shard_of(self, key: SharePartitionKey) -> _Shard:
+    def _read_back(self, index: int) -> None:
+        """Forget a partition; it is loaded again."""
+        shard = self._shards.pop(index, None)
+        for key in () if shard is None else list(shard.kept):
+            self._lost(key)
+
+    def _loaded(self) -> list[tuple[int, Shard]]:
+        return [
+            (index, shard)
+            for index, shard in self._shards.items()
+            if shard.is_loaded and self._is_led(index, shard)
+        ]
+
+    def _shard_of(self, key: SharePartitionKey) -> Shard:
         return self._shard(self.log.index_of(key))
 
-    def _shard(self, index: int) -> _Shard:
-        """Read back at its first need. Raises KafkaError(NOT_COORDINATOR) without a leader."""
-        topic = self.log.topic
-        topic_id = None if topic is None else topic.topic_id
+    def _shard(self, index: int) -> Shard:
+        """A partition, which begins to be loaded unless it is or was.
+
+        Raises KafkaError: NOT_COORDINATOR where others lead, COORDINATOR_LOAD_IN_PROGRESS.
+        """
+        topic_id = self.log.topic_id
         if topic_id != self._topic_id:
             self._shards.clear()
             self._topic_id = topic_id
+        partition = self.log.partition(index)
+        if partition.coordinated_here < 0:
+            self._shards.pop(index, None)
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
         shard = self._shards.get(index)
-        if shard is None:
-            shard = _Shard()
-            for offset, key, value in self.log.replay(index):
-                self._apply(shard, offset, key, value)
-            if self.log.partition(index).coordinated_here < 0:
+        if shard is None or shard.leader_epoch != partition.leader_epoch:
+            self._shards[index] = shard = Shard(partition.leader_epoch)
+            self._load(self._loading(index, shard))
+            if self._shards.get(index) is not shard:
                 raise KafkaError(ErrorCode.NOT_COORDINATOR)
-            self._shards[index] = shard
+        if not shard.is_loaded:
+            raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return shard
 
-    def _indexes(self) -> Iterator[int]:
-        topic = self.log.topic
-        return iter(range(0 if topic is None else len(topic.partitions)))
+    def _loading(self, index: int, shard: Shard) -> Steps[None]:
+        """Load a partition, one record a step, unless it is led elsewhere meanwhile.
+
+        Nothing is written to it meanwhile, as its states are refused.
+        """
+        try:
+            for offset, key, value in self.log.replay(index) if self._is_led(index, shard) else ():
+                self._apply(shard, offset, key, value)
+                yield
+                if not self._is_led(index, shard):
+                    return
+            # A log that cannot be read is offline by now.
+            shard.is_loaded = self._is_led(index, shard)
+        finally:
+            if not shard.is_loaded and self._shards.get(index) is shard:
+                del self._shards[index]
+
+    def _is_led(self, index: int, shard: Shard) -> bool:
+        if self._shards.get(index) is not shard or index >= self.log.partition_count:
+            return False
+        partition = self.log.partition(index)
+        return partition.coordinated_here >= 0 and partition.leader_epoch == shard.leader_epoch
 
     def _check_topic(self, key: SharePartitionKey) -> None:
         if key.partition >= self._partition_count(key.topic_id):
@@ -327,18 +392,3 @@ class ShareCoordinator:
 def _check_index(key: SharePartitionKey) -> None:
     if key.partition < 0:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "The partition id cannot be a negative number.")
-
-
-def _initialized(shard: _Shard, key: SharePartitionKey, operation: str) -> Kept:
-    kept = shard.kept.get(key)
-    if kept is None:
-        raise KafkaError(
-            ErrorCode.INVALID_REQUEST,
-            f"{operation} operation on uninitialized share partition not allowed.",
-        )
-    return kept
-
-
-def _is_cold(state: ShareState) -> bool:
-    """True if its last snapshot was one of `snapshot_cold_partitions`."""
-    return state.create_timestamp_ms != state.write_timestamp_ms

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.state_batch import StateBatch, combine
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored import encode, share_snapshot, share_update
 from kafkalite.wire.messages.stored.share_snapshot import ShareSnapshotKey, ShareSnapshotValue
 from kafkalite.wire.messages.stored.share_update import ShareUpdateKey, ShareUpdateValue
@@ -37,6 +38,11 @@ class ShareState:
     batches: Sequence[StateBatch] = ()
     create_timestamp_ms: int = 0
     write_timestamp_ms: int = 0
+
+    @property
+    def is_cold(self) -> bool:
+        """True if its last snapshot was only one more of what was there."""
+        return self.create_timestamp_ms != self.write_timestamp_ms
 
     def updated(self, update: ShareUpdateValue) -> ShareState:
         """The state after an update."""
@@ -62,6 +68,27 @@ class Kept:
     """The offset of its last snapshot: what is before says nothing of this state."""
     update_count: int = field(default=0)
     """Updates since a snapshot was due."""
+
+
+class Shard:
+    """The states in one partition of the topic, as led in one epoch."""
+
+    def __init__(self, leader_epoch: int) -> None:
+        self.leader_epoch = leader_epoch
+        self.kept: dict[SharePartitionKey, Kept] = {}
+        self.last_offset = -1
+        self.pruned_offset = -1
+        self.is_loaded = False
+
+    def initialized(self, key: SharePartitionKey, operation: str) -> Kept:
+        """The state of a share partition. Raises KafkaError(INVALID_REQUEST)."""
+        kept = self.kept.get(key)
+        if kept is None:
+            raise KafkaError(
+                ErrorCode.INVALID_REQUEST,
+                f"{operation} operation on uninitialized share partition not allowed.",
+            )
+        return kept
 
 
 class ListedBatch(Protocol):

@@ -4,27 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
+from uuid import UUID
 
 from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
-from kafkalite.coordinators.coordinator_log import as_answered, decoded_records_of
+from kafkalite.coordinators.coordinator_log import READ_BYTES, as_answered, decoded_records_of
 from kafkalite.coordinators.share_coordinator.share_state import Record
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.kafka_uuid import kafka_uuid
 from kafkalite.wire.messages.stored import SHARE_GROUP_STATE
 
 if TYPE_CHECKING:
+    from kafkalite.coordinators.share_coordinator.linger import Linger
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.topics import Topic, Topics
 
 
 class ShareStateLog:
-    """The topic. `now_ms` stamps the records."""
+    """The topic. `now_ms` stamps the records.
 
-    def __init__(self, topics: Topics, now_ms: Callable[[], int]) -> None:
+    `codec` compresses each batch of them. So many bytes are read at once when they are read back.
+    With `linger_seconds` there is a `linger`.
+    """
+
+    def __init__(
+        self,
+        topics: Topics,
+        now_ms: Callable[[], int],
+        *,
+        codec: Compression = Compression.NONE,
+        read_bytes: int = READ_BYTES,
+        linger_seconds: float = 0.0,
+    ) -> None:
         self._topics = topics
         self._now_ms = now_ms
+        self._codec = codec
+        self._read_bytes = read_bytes
+        self.linger: Linger | None = None
+        if linger_seconds > 0:
+            from kafkalite.coordinators.share_coordinator.linger import Linger
+
+            self.linger = Linger(linger_seconds, self._write)
 
     def ensure(self) -> None:
         """Create the topic if there is none. Raises KafkaError(COORDINATOR_NOT_AVAILABLE)."""
@@ -37,6 +59,18 @@ class ShareStateLog:
     def topic(self) -> Topic | None:
         """None before the first need."""
         return self._topics.get(SHARE_STATE_TOPIC)
+
+    @property
+    def topic_id(self) -> UUID | None:
+        """None while the topic does not exist."""
+        topic = self.topic
+        return None if topic is None else topic.topic_id
+
+    @property
+    def partition_count(self) -> int:
+        """0 while the topic does not exist."""
+        topic = self.topic
+        return 0 if topic is None else len(topic.partitions)
 
     def index_of(self, key: SharePartitionKey) -> int:
         """The partition of the topic that a share partition's state belongs to.
@@ -59,17 +93,25 @@ class ShareStateLog:
         if self.partition(self.index_of(key)).coordinated_here != node_id:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
 
-    def append(self, index: int, records: Sequence[Record]) -> int:
-        """Append records. Returns the offset of the first one. Raises KafkaError with the code to
-        answer."""
+    def append(self, index: int, records: Sequence[Record], *, may_linger: bool = False) -> int:
+        """Append records; with `may_linger` they may be written a little later (linger.py).
+
+        Returns the offset of the first one. Raises KafkaError with the code to answer.
+        """
         try:
-            return self.partition(index).append_trusted(records, self._now_ms())
+            partition = self.partition(index)
+            if self.linger is None:
+                return self._write(partition, records)
+            return self.linger.append(partition, records, may_linger=may_linger)
         except KafkaError as error:
             raise as_answered(error) from error
 
+    def _write(self, partition: Partition, records: Sequence[Record]) -> int:
+        return partition.append_trusted(records, self._now_ms(), codec=self._codec)
+
     def replay(self, index: int) -> Iterator[tuple[int, object, object | None]]:
         """Offset, key and value of all records, in order."""
-        return decoded_records_of(self.partition(index).log, SHARE_GROUP_STATE)
+        return decoded_records_of(self.partition(index).log, SHARE_GROUP_STATE, self._read_bytes)
 
     def delete_before(self, index: int, offset: int) -> None:
         """Forget the records before `offset`, which others have superseded. Raises KafkaError."""

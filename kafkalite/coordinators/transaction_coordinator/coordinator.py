@@ -97,10 +97,6 @@ class TransactionCoordinator:
         """Notified when a transaction is complete."""
         return self._endings.completions
 
-    def retry_markers(self) -> Steps[None]:
-        """Try again to write the markers that are missing."""
-        return self._endings.retry()
-
     def leaders_changed(self) -> None:
         """Leaders of `__transaction_state` may be others: load and drop its partitions."""
         if self._is_running:

@@ -49,7 +49,7 @@ class ShareLimits:
 
 @dataclass(frozen=True, slots=True)
 class StateUpdate:
-    """The state as written: start offset, records done with behind it, and changes."""
+    """The state as written: start offset, records done with after it, and changes."""
 
     start_offset: int
     delivery_complete_count: int
@@ -92,7 +92,7 @@ class SharePartition:
         self.start_offset = 0
         self.end_offset = 0
         self.delivery_complete_count = 0
-        """Records at or behind the start offset that are done with."""
+        """Records at or after the start offset that are done with."""
         self.must_look_back = False
         """There may be records in flight that are available."""
         self.gap: GapWindow | None = None
@@ -208,7 +208,7 @@ class SharePartition:
         return max(0, last_offset - max(self.start_offset, first_offset) + 1)
 
     def move_start(self) -> bool:
-        """Move the start offset past what is done with; whether it moved."""
+        """Move the start offset past what is done with; True if it moved."""
         if not self._can_move_start():
             return False
         last_done, done_count = self._last_done()
@@ -242,6 +242,8 @@ class SharePartition:
         batch = self.batches.floor(self.start_offset)
         if batch is None:
             return False  # a gap at the beginning, which is to be delivered yet
+        if batch.whole is None and batch.last_offset < self.start_offset:
+            return False  # Apache Kafka looks in vain for the offset in a batch taken apart
         return batch.at(min(self.start_offset, batch.last_offset)).state.is_final
 
     def _last_done(self) -> tuple[int, int]:
@@ -291,8 +293,8 @@ class SharePartition:
         counted: bool,
         state: RecordState = RecordState.AVAILABLE,
     ) -> bool:
-        """Archive the records in `state` from `first_offset` to before `end_offset`; whether there
-        were any. `counted`: the start offset stays, so that they count as done with behind it."""
+        """Archive the records in `state` from `first_offset` to before `end_offset`; True if there
+        were any. `counted`: the start offset stays, so that they count as done with after it."""
         removed = 0
         for batch in batches:
             if batch.first_offset >= end_offset:

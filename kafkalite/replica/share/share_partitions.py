@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import trio
 
+from kafkalite.clock import Clock, SystemClock
 from kafkalite.group_coordinator.timers import NEVER, Timer, Timers
 from kafkalite.replica.share.acknowledgement import release_all, release_expired
+from kafkalite.replica.share.in_flight import RecordState
 from kafkalite.replica.share.share_partition import (
     ShareLimits,
     SharePartition,
@@ -93,10 +95,19 @@ class GroupSettings(Protocol):
     def reads_committed_only(self, group_id: str) -> bool: ...
 
 
-class SharePartitions:
-    """The share partitions, and the sessions of those who fetch them. `clock` gives seconds.
+class AcquisitionLock(NamedTuple):
+    """The records of a share partition that a member has until `at`, in the clock's seconds."""
 
-    `find_offset(partition, timestamp_ms)` finds as ListOffsets does. `most_sessions` is per node.
+    at: float
+    key: SharePartitionKey
+    member_id: str
+
+
+class SharePartitions:
+    """The share partitions, and the sessions of those who fetch them.
+
+    Acquisition locks follow `clock`. `find_offset(partition, timestamp_ms)` finds as ListOffsets
+    does. `most_sessions` is per node.
     """
 
     def __init__(
@@ -107,30 +118,36 @@ class SharePartitions:
         *,
         find_offset: Callable[[Partition, int], int],
         most_sessions: Callable[[], int],
-        clock: Callable[[], float] = trio.current_time,
+        clock: Clock | None = None,
     ) -> None:
         self._topics = topics
         self._store = store
         self.settings = settings
         self._find_offset = find_offset
         self._most_sessions = most_sessions
-        self.clock = clock
+        self._clock = clock = SystemClock() if clock is None else clock
+        self.clock = clock.time
         self._open: dict[SharePartitionKey, _Opened] = {}
         self._sessions: dict[int, ShareSessions] = {}
         self._watchers: dict[SharePartitionKey, Watchers] = {}
-        self._timers = Timers(clock, self._wake_earlier)
+        self._timers = Timers(self.clock, self._wake_earlier)
         self._nap: trio.CancelScope | None = None
+        clock.subscribe(self._wake_earlier)
 
     async def run(self) -> None:
         """Let time pass: without this task, no lock ever runs out."""
         while True:
-            self._timers.expire_due()
-            with trio.CancelScope(deadline=self._timers.next_time()) as self._nap:
+            self.release_due()
+            with trio.CancelScope(deadline=self._next_time()) as self._nap:
                 await trio.sleep_forever()
+
+    def _next_time(self) -> float:
+        """The time to look next, by trio's clock."""
+        return self._clock.trio_deadline(self.next_lock_time())
 
     def _wake_earlier(self) -> None:
         if self._nap is not None:
-            self._nap.deadline = self._timers.next_time()
+            self._nap.deadline = self._next_time()
 
     def sessions_of(self, node_id: int) -> ShareSessions:
         sessions = self._sessions.get(node_id)
@@ -143,7 +160,7 @@ class SharePartitions:
     def is_known(self, where: TopicPartitionId) -> bool:
         """True if there is such a partition."""
         topic = self._topics.by_id(where.topic_id)
-        return topic is not None and 0 <= where.partition < len(topic.partitions)
+        return topic is not None and topic.partition(where.partition) is not None
 
     def is_topic(self, topic_id: UUID) -> bool:
         """True if there is such a topic."""
@@ -161,10 +178,10 @@ class SharePartitions:
     def find_partition(self, where: TopicPartitionId, node_id: int) -> Partition:
         """The partition, if this node leads it. Raises KafkaError."""
         topic = self._topics.by_id(where.topic_id)
-        if topic is None or not 0 <= where.partition < len(topic.partitions):
+        partition = None if topic is None else topic.partition(where.partition)
+        if partition is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        partition = topic.partitions[where.partition]
-        if partition.leader_id != node_id:
+        if partition.leader_id != node_id or not partition.is_ours:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return partition
 
@@ -187,7 +204,7 @@ class SharePartitions:
         try:
             state = self._store.read_state(key, leader_epoch)
         except KafkaError as error:
-            raise _as_answered(error) from error
+            raise self.as_answered(error) from error
         opened = _Opened(self, key, partition, leader_epoch, state.state_epoch)
         start_offset = state.start_offset
         if start_offset == _NO_START_OFFSET:
@@ -206,13 +223,18 @@ class SharePartitions:
         opened = self._open.pop(key, None)
         if opened is not None:
             opened.share.is_fenced = True
-            opened.lock_timer.cancel()
+            opened.lock_timer.close()
             self.watchers_of(key).check_and_complete()
 
     def topics_deleted(self, topic_ids: Collection[UUID]) -> None:
         """Drop the share partitions of topics that are gone."""
         for key in [key for key in self._open if key.topic_id in topic_ids]:
             self.drop(key)
+
+    def leaders_changed(self) -> None:
+        """Drop the share partitions that are led elsewhere now, or in another epoch."""
+        for key in list(self._open):
+            self.get(key)
 
     def drop_if_fenced(self, key: SharePartitionKey, error: KafkaError) -> None:
         """After an error that says that the state is somebody else's, it is opened anew."""
@@ -225,7 +247,13 @@ class SharePartitions:
                 opened.share.key, opened.state_epoch, opened.leader_epoch, update
             )
         except KafkaError as error:
-            raise _as_answered(error) from error
+            raise self.as_answered(error) from error
+
+    @staticmethod
+    def as_answered(error: KafkaError) -> KafkaError:
+        """The error for a member whose state could not be read or written."""
+        code = _AS_ANSWERED.get(error.code, ErrorCode.UNKNOWN_SERVER_ERROR)
+        return KafkaError(code, error.message)
 
     # Time, and who waits
 
@@ -238,6 +266,25 @@ class SharePartitions:
         opened = self._open.get(key)
         if opened is not None and deadline < opened.lock_timer.deadline:
             self._timers.set(opened.lock_timer, deadline - self.clock())
+
+    def next_lock_time(self) -> float:
+        """The next time at which a lock may run out, in the clock's seconds."""
+        return self._timers.next_time()
+
+    def release_due(self) -> None:
+        """Release what was kept for too long."""
+        self._timers.expire_due()
+
+    def locks(self) -> list[AcquisitionLock]:
+        """Each time at which records of a member are released, the earliest first."""
+        found = {
+            AcquisitionLock(delivery.deadline, key, delivery.member_id)
+            for key, opened in self._open.items()
+            for batch in opened.share.batches
+            for _, _, delivery in batch.runs()
+            if delivery.state is RecordState.ACQUIRED
+        }
+        return sorted(found, key=lambda lock: (lock.at, lock.key.group_id, lock.member_id))
 
     def locks_ran_out(self, opened: _Opened) -> None:
         try:
@@ -309,8 +356,3 @@ class _Opened:
             records_available=owner.watchers_of(key).check_and_complete,
         )
         self.lock_timer = Timer(lambda: owner.locks_ran_out(self))
-
-
-def _as_answered(error: KafkaError) -> KafkaError:
-    code = _AS_ANSWERED.get(error.code, ErrorCode.UNKNOWN_SERVER_ERROR)
-    return KafkaError(code, error.message)

@@ -1,12 +1,13 @@
 """The work of one ShareFetch: read and acquire from every partition of the session.
 
-Reading and acquiring is one plain function, so that no other request acquires in between. All is
-read before anything is acquired: a read that has to wait for the disk begins anew. Source: Kafka's
-DelayedShareFetch, ShareFetchUtils, SharePartitionManager.
+Of each partition, reading and acquiring is one plain function, so that no other request acquires in
+between. Once there are as many records as wanted, the other partitions are only looked at for
+errors. Source: Kafka's DelayedShareFetch, ShareFetchUtils, SharePartitionManager.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
     from kafkalite.replica.share.share_partitions import SharePartitions
     from kafkalite.requests.purgatory import Watchers
 
-# Read at once: most share fetches want fewer records than this holds.
-_STEP_BYTES: Final = 1 << 17
+# Read at once: many share fetches want fewer records than this holds, and it is small enough for
+# memory that was used before.
+_STEP_BYTES: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,12 @@ class ShareReader:
         self._committed_only = partitions.settings.reads_committed_only(group_id)
         self._open: dict[TopicPartitionId, tuple[Partition, SharePartition]] = {}
         self._failed: dict[TopicPartitionId, KafkaError] = {}
+        # The partitions still to read; None before the first.
+        self._unread: deque[tuple[TopicPartitionId, Partition, SharePartition]] | None = None
+        self._partition_bytes = 0
+        self._left_bytes = limits.max_bytes
+        self._count = 0  # of the records acquired
+        self._answers: dict[TopicPartitionId, Fetched] = {}
         for each in where:
             try:
                 partition = partitions.find_partition(each, node_id)
@@ -135,32 +143,39 @@ class ShareReader:
         return found
 
     def read(self) -> dict[TopicPartitionId, Fetched]:
-        """Acquire what there is. Partitions that gave nothing, and have no error, are left out."""
-        answers: dict[TopicPartitionId, Fetched] = {}
-        reads: dict[TopicPartitionId, _Read] = {}
-        acquirable = {
-            where: opened
-            for where, opened in self._open.items()
-            if self._partitions.get(opened[1].key) is opened[1] and opened[1].can_acquire
-        }
-        left = self._limits.max_bytes
-        for where, (partition, share) in acquirable.items():
-            try:
-                self._partitions.find_partition(where, self._node_id)
-                most = min(left, max(1, self._limits.max_bytes // len(acquirable)))
-                read = self._read(partition, share, most, must=left == self._limits.max_bytes)
-                reads[where] = read
-                left -= len(read.data)
-            except KafkaError as error:
-                answers[where] = self._failure(partition, share, error)
-        count = 0
-        for where, read in reads.items():
-            fetched = self._acquire(acquirable[where][1], read, self._wanted.max_records - count)
-            count += sum(each.record_count for each in fetched.acquired)
-            answers[where] = fetched
+        """Acquire what there is. Called again, it goes on where a read had to wait for the disk."""
+        if self._unread is None:
+            self._unread = deque(
+                (where, *opened) for where, opened in self._open.items() if opened[1].can_acquire
+            )
+            self._partition_bytes = max(1, self._limits.max_bytes // max(1, len(self._unread)))
+        while self._unread:
+            where, partition, share = self._unread[0]
+            if self._partitions.get(share.key) is share:
+                try:
+                    self._partitions.find_partition(where, self._node_id)
+                    self._answers[where] = self._take(partition, share)
+                except KafkaError as error:
+                    self._answers[where] = self._failure(partition, share, error)
+            self._unread.popleft()
         for where, failure in self._failed.items():
-            answers[where] = Fetched(error=failure)
-        return answers
+            self._answers[where] = Fetched(error=failure)
+        return self._answers
+
+    def _take(self, partition: Partition, share: SharePartition) -> Fetched:
+        """The records that one partition gives. Raises KafkaError, even if none are wanted."""
+        wanted_count = self._wanted.max_records - self._count
+        if wanted_count <= 0:
+            # To read nothing tells of an offset that is gone, or of a log that is offline.
+            partition.log.read(share.next_fetch_offset(), 0, upper_bound=0)
+            return Fetched()
+        most = min(self._left_bytes, self._partition_bytes)
+        must = self._left_bytes == self._limits.max_bytes
+        read = self._read(partition, share, wanted_count, most, must=must)
+        self._left_bytes -= len(read.data)
+        fetched = self._acquire(share, read, wanted_count)
+        self._count += sum(each.record_count for each in fetched.acquired)
+        return fetched
 
     def _failure(self, partition: Partition, share: SharePartition, error: KafkaError) -> Fetched:
         if error.code is ErrorCode.OFFSET_OUT_OF_RANGE:
@@ -169,10 +184,12 @@ class ShareReader:
         self._partitions.drop_if_fenced(share.key, error)
         return Fetched(error=error)
 
-    def _read(self, partition: Partition, share: SharePartition, most: int, *, must: bool) -> _Read:
-        """Whole batches, as many as it takes to acquire what is wanted. Raises KafkaError."""
+    def _read(
+        self, partition: Partition, share: SharePartition, wanted: int, most: int, *, must: bool
+    ) -> _Read:
+        """Whole batches, as many as it takes to acquire so many records. Raises KafkaError."""
         first_offset = offset = share.next_fetch_offset()
-        last_wanted = share.reach(offset, self._wanted.max_records)
+        last_wanted = share.reach(offset, wanted)
         read = _Read(first_offset, b"", [], ())
         parts: list[bytes] = []
         aborted: list[AbortedTransaction] = []

@@ -4,7 +4,7 @@
     a file      with a token that others keep fresh
     a URL       of the identity provider, asked by client credentials (KIP-768)
 
-Source: OAuthBearerUnsecuredLoginCallbackHandler, FileJwtRetriever, ClientCredentialsJwtRetriever.
+Source: OAuthBearerUnsecuredLoginCallbackHandler, FileJwtRetriever.
 """
 
 from __future__ import annotations
@@ -12,23 +12,39 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import random
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final, cast
-from urllib.parse import urlencode
 
 from kafkalite.security.sasl.mechanism import SaslFailure
+from kafkalite.security.sasl.token_endpoint import TokenEndpoint
 
 _CLAIM: Final = "unsecuredLogin{}Claim_"
-_TIMEOUT_SECONDS: Final = 10.0
-_MAX_BYTES: Final = 1024 * 1024
-# sasl.login.refresh.window.factor
-_SHARE_OF_LIFE: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class RefreshWindow:
+    """The time at which a token is renewed: `sasl.login.refresh.*`, in seconds or shares of a life.
+
+    Source: ExpiringCredentialRefreshingLogin.refreshMs.
+    """
+
+    factor: float = 0.8
+    jitter: float = 0.05
+    min_period: float = 60.0
+    buffer: float = 300.0
+
+    def time(self, start: float, end: float) -> float:
+        """The time to renew a token that came at `start`, in seconds since 1970."""
+        share = self.factor + self.jitter * random.random()
+        proposed = start + (end - start) * share
+        if start + self.min_period + self.buffer > end:
+            return proposed  # there is no room for either
+        return max(min(proposed, end - self.buffer), start + self.min_period)
 
 
 def unsecured_token(options: Mapping[str, str], now: Callable[[], float] = time.time) -> str:
@@ -70,23 +86,17 @@ def file_token(path: Path) -> str:
         raise SaslFailure(f"cannot read the token in {path}: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class ClientCredentials:
-    """A client of an identity provider, at its token endpoint of http or https."""
-
-    url: str
-    client_id: str
-    secret: str = field(repr=False)
-    scope: str | None = None
-
-
 class EndpointTokens:
     """Tokens of an identity provider. One is kept until most of its life is over."""
 
     def __init__(
-        self, credentials: ClientCredentials, now: Callable[[], float] = time.time
+        self,
+        endpoint: TokenEndpoint,
+        refresh: RefreshWindow | None = None,
+        now: Callable[[], float] = time.time,
     ) -> None:
-        self._credentials = credentials
+        self._endpoint = endpoint
+        self._refresh = refresh or RefreshWindow()
         self._now = now
         # Connections log in by threads.
         self._lock = Lock()
@@ -96,30 +106,10 @@ class EndpointTokens:
     def __call__(self) -> str:
         """A token; waits for the network if a new one is needed. Raises SaslFailure."""
         with self._lock:
-            now = self._now()
-            if now >= self._renew_at:
-                self._token = self._fetched()
-                self._renew_at = now + _SHARE_OF_LIFE * (_expiry(self._token) - now)
+            if self._now() >= self._renew_at:
+                self._token = self._endpoint.fetch()
+                self._renew_at = self._refresh.time(self._now(), _expiry(self._token))
             return self._token
-
-    def _fetched(self) -> str:
-        asked = self._credentials
-        fields = {"grant_type": "client_credentials"}
-        if asked.scope is not None:
-            fields["scope"] = asked.scope
-        login = base64.b64encode(f"{asked.client_id}:{asked.secret}".encode()).decode()
-        request = urllib.request.Request(
-            asked.url,
-            data=urlencode(fields).encode(),
-            headers={"Authorization": f"Basic {login}", "Accept": "application/json"},
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as answer:
-                found: Any = json.loads(answer.read(_MAX_BYTES))
-            return str(found["access_token"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            reason = error.reason if isinstance(error, urllib.error.URLError) else error
-            raise SaslFailure(f"no token from {asked.url}: {reason}") from None
 
 
 def _expiry(token: str) -> float:

@@ -53,7 +53,6 @@ class ScramMechanism(Enum):
 
 
 MECHANISMS: Final = {mechanism.title: mechanism for mechanism in ScramMechanism}
-BY_NUMBER: Final = {mechanism.number: mechanism for mechanism in ScramMechanism}
 
 
 @dataclass(frozen=True, slots=True)

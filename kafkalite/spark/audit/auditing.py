@@ -1,4 +1,8 @@
-"""audit: every partition on Spark's executors, then what only the directory as a whole can tell."""
+"""audit: every partition on Spark's executors, then what only the directories as a whole can tell.
+
+Several directories are those of one broker, or of the brokers of a cluster: the replicas of a
+partition are held against each other.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +26,14 @@ from kafkalite.log.files import (
 )
 from kafkalite.spark.audit.findings import Finding, Findings, Severity
 from kafkalite.spark.audit.partitions import AuditTask, PartitionAudit
+from kafkalite.spark.audit.replicas import ReplicasTask
 from kafkalite.spark.audit.report import as_json, write_report
-from kafkalite.spark.data_directory import is_held, list_partitions
+from kafkalite.spark.data_directory import is_held
 from kafkalite.spark.errors import SparkSourceError
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.jobs import run_parts, spark_session
+from kafkalite.spark.pipelines.stored import DataDirs, as_paths
+from kafkalite.spark.replicas import find_replicas
 
 # The least end offset of a log that lost nothing.
 _REACHED: Final = (
@@ -41,12 +48,12 @@ _REACHED: Final = (
 class Audit:
     """An audit's outcome."""
 
-    data_dir: Path
-    is_held: bool
+    directories: list[Directory]
     partitions: list[PartitionAudit]
+    """One for each replica."""
     findings: list[Finding]
     counts: dict[str, int]
-    """Findings by kind: all of them, while of each kind and partition only some are named."""
+    """Findings by kind: all of them, while of each kind and log only some are named."""
     seconds: float = 0.0
 
     @property
@@ -70,15 +77,24 @@ class Audit:
             [
                 *lines,
                 (
-                    f"audit: {len(self.partitions)} partitions, {records:,} records, "
+                    f"audit: {self.extent}, {records:,} records, "
                     f"{size:,} bytes in {self.seconds:.1f} s: {verdict}"
                 ),
             ]
         )
 
+    @property
+    def extent(self) -> str:
+        """The amount that was audited, as `3 partitions` or `9 replicas of 3 partitions`."""
+        partitions = len({(each.topic, each.partition) for each in self.partitions})
+        said = f"{partitions} partitions"
+        if len(self.directories) > 1:
+            said = f"{len(self.partitions)} replicas of {said}"
+        return said
+
 
 def audit(
-    data_dir: str | Path,
+    data_dir: DataDirs,
     *,
     topics: Sequence[str] = (),
     report_dir: str | Path | None = None,
@@ -89,6 +105,7 @@ def audit(
     """Audit a data directory, kafkalite's or Apache Kafka's, whose broker may be running or not.
 
     Args:
+        data_dir: several are those of one broker, or of the brokers of a cluster.
         topics: all, Kafka's own included, if none is named.
         report_dir: where findings.parquet, partitions.parquet, audit.json and audit.html go.
 
@@ -98,61 +115,81 @@ def audit(
         plan = plan_audit(data_dir, topics)
         session = stack.enter_context(spark_session(spark, master))
         began = time.perf_counter()
-        results = run_parts(session, AuditTask.run, plan.tasks)
+        results = run_parts(session, ReplicasTask.run, plan.tasks)
         bar = tqdm(
             results, total=len(plan.tasks), unit=" partitions", desc="audit", disable=not progress
         )
-        result = judge(plan, list(bar))
+        result = judge(plan, [each for replicas in bar for each in replicas])
         result.seconds = time.perf_counter() - began
     if report_dir is not None:
         write_report(result, Path(report_dir))
     return result
 
 
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """A data directory, and what the files of the directory itself say.
+
+    Attributes:
+        name: the path, to be told apart by; "" if it is the only one.
+        is_held: a broker is running on it.
+        checkpoints: offsets that logs have reached, by the checkpoint's name.
+    """
+
+    path: Path
+    name: str
+    is_held: bool
+    checkpoints: dict[str, dict[TopicPartition, int]]
+
+    def task(self, topic: str, partition: int) -> AuditTask:
+        """The audit of one of its logs."""
+        return AuditTask(
+            self.name,
+            topic,
+            partition,
+            (self.path / f"{topic}-{partition}").resolve(),
+            self.is_held,
+            (self.path / CLEAN_SHUTDOWN).exists() and not self.is_held,
+            self.checkpoints[CLEANER_CHECKPOINT].get((topic, partition), 0),
+            self.checkpoints[HIGH_WATERMARK_CHECKPOINT].get((topic, partition), 0),
+        )
+
+
 @dataclass(slots=True)
 class Plan:
-    """The partitions to audit, and what the files of the directory itself say."""
+    """The partitions to audit."""
 
-    root: Path
-    is_held: bool
-    tasks: list[AuditTask]
-    checkpoints: dict[str, dict[TopicPartition, int]]
+    directories: list[Directory]
+    tasks: list[ReplicasTask]
     findings: Findings
 
 
-def plan_audit(data_dir: str | Path, topics: Sequence[str] = ()) -> Plan:
+def plan_audit(data_dir: DataDirs, topics: Sequence[str] = ()) -> Plan:
     """A task for each partition. Raises PipelineError."""
-    root = Path(data_dir).resolve()
+    paths = as_paths(data_dir)
+    found = Findings()
     try:
-        stored = [each for each in list_partitions(root) if not topics or each.topic in topics]
-        held = is_held(root)
+        places = find_replicas(paths)
+        directories = {path: _directory(path, len(paths) > 1, found) for path in paths}
     except (SparkSourceError, OSError) as error:
         raise PipelineError(str(error)) from error
     for topic in topics:
-        if topic not in {each.topic for each in stored}:
-            raise PipelineError(f"{root} has no topic {topic!r}")
-    findings = Findings()
-    checkpoints = {name: _checkpoint(root, name, findings) for name in _REACHED}
-    closed = (root / CLEAN_SHUTDOWN).exists() and not held
+        if topic not in {topic for topic, _ in places}:
+            raise PipelineError(f"{', '.join(map(str, paths))} has no topic {topic!r}")
     tasks = [
-        AuditTask(
-            each.topic,
-            each.partition,
-            each.path.resolve(),
-            held,
-            closed,
-            checkpoints[CLEANER_CHECKPOINT].get((each.topic, each.partition), 0),
-        )
-        for each in stored
+        ReplicasTask(tuple(directories[path].task(topic, partition) for path in holding))
+        for (topic, partition), holding in places.items()
+        if not topics or topic in topics
     ]
-    return Plan(root, held, tasks, checkpoints, findings)
+    return Plan(list(directories.values()), tasks, found)
 
 
 def judge(plan: Plan, done: list[PartitionAudit]) -> Audit:
     """All partitions together."""
     findings = plan.findings
-    if not plan.is_held:
-        _check_ends(done, plan.checkpoints, findings)
+    for directory in plan.directories:
+        if not directory.is_held:
+            _check_ends(directory, done, findings)
     _check_topics(done, findings)
     counts = dict(findings.counts)
     for each in done:
@@ -160,9 +197,20 @@ def judge(plan: Plan, done: list[PartitionAudit]) -> Audit:
             counts[kind] = counts.get(kind, 0) + count
     every = [*findings.found, *(finding for each in done for finding in each.findings)]
     every.sort(
-        key=lambda each: (each.severity, each.topic, each.partition, each.file, each.position)
+        key=lambda each: (
+            *(each.severity, each.topic, each.partition, each.data_dir),
+            *(each.file, each.position),
+        )
     )
-    return Audit(plan.root, plan.is_held, done, every, counts)
+    return Audit(plan.directories, done, every, counts)
+
+
+def _directory(path: Path, is_one_of_several: bool, found: Findings) -> Directory:
+    name = str(path) if is_one_of_several else ""
+    of_it = Findings(data_dir=name)
+    checkpoints = {each: _checkpoint(path, each, of_it) for each in _REACHED}
+    found.take(of_it)
+    return Directory(path, name, is_held(path), checkpoints)
 
 
 def _checkpoint(root: Path, name: str, findings: Findings) -> dict[TopicPartition, int]:
@@ -173,13 +221,12 @@ def _checkpoint(root: Path, name: str, findings: Findings) -> dict[TopicPartitio
         return {}
 
 
-def _check_ends(
-    done: list[PartitionAudit],
-    checkpoints: dict[str, dict[TopicPartition, int]],
-    findings: Findings,
-) -> None:
+def _check_ends(directory: Directory, done: list[PartitionAudit], found: Findings) -> None:
+    findings = Findings(data_dir=directory.name)
     for each in done:
-        for name, offsets in checkpoints.items():
+        if each.data_dir != directory.name:
+            continue
+        for name, offsets in directory.checkpoints.items():
             reached = offsets.get((each.topic, each.partition), 0)
             if reached > each.end_offset:
                 findings.add(
@@ -188,6 +235,7 @@ def _check_ends(
                     file=name,
                     offset=each.end_offset,
                 )
+    found.take(findings)
 
 
 def _check_topics(done: list[PartitionAudit], findings: Findings) -> None:

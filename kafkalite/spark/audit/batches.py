@@ -154,7 +154,7 @@ def _stop(
 
 
 def _next_batch(view: memoryview, start: int) -> int | None:
-    """The position of the next batch with a right checksum, at or behind `start`."""
+    """The position of the next batch with a right checksum, at or after `start`."""
     data = np.frombuffer(view, np.uint8)
     last = len(data) - HEADER_BYTES
     if start > last:

@@ -62,7 +62,9 @@ KINDS: Final[dict[str, tuple[Severity, str]]] = {
     "log-shortened": (_DAMAGE, "the log ends before an offset that a checkpoint says it reached"),
     "partition-metadata": (_DAMAGE, "a partition does not say which topic it belongs to"),
     "topic-id": (_DAMAGE, "partitions of one topic say that they belong to different ones"),
-    "partition-missing": (_NOTE, "partitions of a topic are not in this directory"),
+    "replica-differs": (_DAMAGE, "a replica has other committed batches than the first"),
+    "replica-behind": (_NOTE, "a replica ends before what is committed"),
+    "partition-missing": (_NOTE, "partitions of a topic are in none of the directories"),
     "left-over": (_NOTE, "a file that was on its way in or out when the broker ended"),
     "active-tail": (_NOTE, "a running broker is writing the log's last batch"),
 }
@@ -70,8 +72,10 @@ KINDS: Final[dict[str, tuple[Severity, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was found. `position` is a byte in `file`; -1 and "" where there is none."""
+    """One thing that was found. `position` is a byte in `file`; -1 and "" where there is none.
+    `data_dir` is "" where one directory alone is audited, or several together are meant."""
 
+    data_dir: str
     kind: str
     topic: str
     partition: int
@@ -85,9 +89,8 @@ class Finding:
         return KINDS[self.kind][0]
 
     def __str__(self) -> str:
-        where = f"{self.topic}-{self.partition}" if self.topic else ""
-        if self.file:
-            where = f"{where}/{self.file}" if where else self.file
+        log = f"{self.topic}-{self.partition}" if self.topic else ""
+        where = "/".join(each for each in (self.data_dir, log, self.file) if each)
         if self.position >= 0:
             where += f" at {self.position}"
         if self.offset >= 0:
@@ -100,11 +103,18 @@ class Findings:
 
     MOST_OF_A_KIND: Final = 20
 
-    def __init__(self, topic: str = "", partition: int = -1) -> None:
+    def __init__(self, topic: str = "", partition: int = -1, data_dir: str = "") -> None:
+        self._data_dir = data_dir
         self._topic = topic
         self._partition = partition
         self.found: list[Finding] = []
         self.counts: dict[str, int] = {}
+
+    def take(self, others: Findings) -> None:
+        """Add the findings of others."""
+        self.found += others.found
+        for kind, count in others.counts.items():
+            self.counts[kind] = self.counts.get(kind, 0) + count
 
     def add(
         self, kind: str, message: str, *, file: str = "", position: int = -1, offset: int = -1
@@ -115,6 +125,13 @@ class Findings:
         if self.counts[kind] <= self.MOST_OF_A_KIND:
             self.found.append(
                 Finding(
-                    kind, self._topic, self._partition, file, int(position), int(offset), message
+                    self._data_dir,
+                    kind,
+                    self._topic,
+                    self._partition,
+                    file,
+                    int(position),
+                    int(offset),
+                    message,
                 )
             )

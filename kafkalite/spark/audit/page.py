@@ -11,6 +11,7 @@ from kafkalite.wire.compression import Compression
 
 if TYPE_CHECKING:
     from kafkalite.spark.audit.auditing import Audit
+    from kafkalite.spark.audit.findings import Finding
     from kafkalite.spark.audit.partitions import PartitionAudit
 
 _STYLE: Final = """
@@ -41,17 +42,17 @@ def page(audit: Audit) -> str:
     records = sum(each.records for each in audit.partitions)
     size = sum(each.size for each in audit.partitions)
     verdict = "sound" if audit.is_sound else "damaged"
-    state = "running" if audit.is_held else "not running"
+    where = ", ".join(str(each.path) for each in audit.directories)
     parts = [
         (
             f"<!doctype html><html lang='en'><head><meta charset='utf-8'><title>Audit of "
-            f"{escape(str(audit.data_dir))}</title><style>{_STYLE}</style></head><body>"
+            f"{escape(where)}</title><style>{_STYLE}</style></head><body>"
         ),
-        f"<h1>Audit of <code>{escape(str(audit.data_dir))}</code></h1>",
+        f"<h1>Audit of <code>{escape(where)}</code></h1>",
         f"<p><span class='verdict {verdict}'>{verdict}</span></p>",
         (
-            f"<p class='facts'>{len(audit.partitions)} partitions, {records:,} records, "
-            f"{size:,} bytes; the broker was {state}; {audit.seconds:.1f} s.</p>"
+            f"<p class='facts'>{audit.extent}, {records:,} records, "
+            f"{size:,} bytes; {_state(audit)}; {audit.seconds:.1f} s.</p>"
         ),
     ]
     if kinds:
@@ -72,7 +73,7 @@ def page(audit: Audit) -> str:
                     (
                         each.severity,
                         each.kind,
-                        f"{each.topic}-{each.partition}" if each.topic else "",
+                        _name(each),
                         each.file,
                         "" if each.position < 0 else f"{each.position:,}",
                         "" if each.offset < 0 else f"{each.offset:,}",
@@ -106,11 +107,24 @@ def page(audit: Audit) -> str:
     return "\n".join(parts)
 
 
+def _state(audit: Audit) -> str:
+    running = sum(each.is_held for each in audit.directories)
+    if len(audit.directories) == 1:
+        return "the broker was running" if running else "the broker was not running"
+    return f"brokers were running on {running} of {len(audit.directories)} directories"
+
+
+def _name(each: PartitionAudit | Finding) -> str:
+    """The log, with its directory where there are several."""
+    log = f"{each.topic}-{each.partition}" if each.topic else ""
+    return "/".join(part for part in (each.data_dir, log) if part)
+
+
 def _row(each: PartitionAudit) -> tuple[str, ...]:
     codecs = sorted({codec for segment in each.segments for codec in segment.codecs})
     names = [Compression(codec).name.lower() if codec <= 4 else str(codec) for codec in codecs]
     return (
-        f"{each.topic}-{each.partition}",
+        _name(each),
         f"[{each.start_offset:,}, {each.end_offset:,})",
         f"{each.records:,}",
         f"{each.size:,}",
@@ -173,7 +187,7 @@ def _svg(figure: Any) -> str:
 def _bars(partitions: list[PartitionAudit]) -> str:
     """Megabytes of each partition; damaged ones in red."""
     figure, axes = _figure(0.6 + 0.28 * len(partitions))
-    names = [f"{each.topic}-{each.partition}" for each in partitions]
+    names = [_name(each) for each in partitions]
     damaged = [
         any(finding.severity is Severity.DAMAGE for finding in each.findings) for each in partitions
     ]
@@ -216,7 +230,7 @@ def _growth(partitions: list[PartitionAudit]) -> str:
             marker="o",
             markersize=2.5,
             linewidth=1.2,
-            label=f"{each.topic}-{each.partition}",
+            label=_name(each),
         )
     axes.set_ylabel("offset")
     axes.legend(fontsize=8, frameon=False)

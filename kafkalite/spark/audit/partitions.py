@@ -44,8 +44,9 @@ class SegmentFacts:
 
 @dataclass(slots=True)
 class PartitionAudit:
-    """The findings of one partition, and its figures."""
+    """The findings of one partition's log, and its figures. `data_dir` as in Finding."""
 
+    data_dir: str
     topic: str
     partition: int
     start_offset: int
@@ -66,23 +67,27 @@ class PartitionAudit:
 
 @dataclass(frozen=True, slots=True)
 class AuditTask:
-    """A partition to audit.
+    """A partition's log to audit.
 
     Attributes:
+        data_dir: as in Finding.
         is_held: a broker is running on it.
         is_closed: a broker closed it: nothing may be half done.
         clean_up_to: up to where it is compacted, by the cleaner's checkpoint; 0 if it is not.
+        committed: the high watermark, by the broker's checkpoint; 0 if that has none.
     """
 
+    data_dir: str
     topic: str
     partition: int
     path: Path
     is_held: bool
     is_closed: bool
     clean_up_to: int
+    committed: int
 
-    def run(self) -> PartitionAudit:
-        """Raises PipelineError when the files cannot be read."""
+    def run(self) -> tuple[PartitionAudit, list[Segment]]:
+        """The findings, and what was read. Raises PipelineError when the files cannot be read."""
         try:
             return self._run()
         except FileNotFoundError as error:
@@ -92,8 +97,8 @@ class AuditTask:
         except OSError as error:
             raise PipelineError(f"{self.path} cannot be read: {error}") from error
 
-    def _run(self) -> PartitionAudit:
-        findings = Findings(self.topic, self.partition)
+    def _run(self) -> tuple[PartitionAudit, list[Segment]]:
+        findings = Findings(self.topic, self.partition, self.data_dir)
         segments = read_segments(self.path, findings, is_held=self.is_held)
         check_offsets(segments, findings, self.clean_up_to)
         back = check_headers(segments, findings)
@@ -120,7 +125,8 @@ class AuditTask:
             if each >= 0
         }
         facts = [_facts(segment) for segment in segments]
-        return PartitionAudit(
+        audit = PartitionAudit(
+            self.data_dir,
             self.topic,
             self.partition,
             facts[0].base_offset if facts else 0,
@@ -138,6 +144,7 @@ class AuditTask:
             findings.found,
             findings.counts,
         )
+        return audit, segments
 
     def _epochs(self, findings: Findings) -> list[tuple[int, int]] | None:
         path = self.path / LEADER_EPOCH_CHECKPOINT

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _FINDINGS: Final = pa.schema(
     [
         ("severity", pa.string()),
+        ("data_dir", pa.string()),
         ("kind", pa.string()),
         ("topic", pa.string()),
         ("partition", pa.int32()),
@@ -32,6 +33,7 @@ _FINDINGS: Final = pa.schema(
 )
 _PARTITIONS: Final = pa.schema(
     [
+        ("data_dir", pa.string()),
         ("topic", pa.string()),
         ("partition", pa.int32()),
         *(
@@ -71,8 +73,9 @@ def as_json(audit: Audit) -> bytes:
     """The outcome with every finding and partition."""
     findings, partitions = _rows(audit)
     summary = {
-        "data_dir": str(audit.data_dir),
-        "broker_running": audit.is_held,
+        "data_dirs": [
+            {"path": str(each.path), "broker_running": each.is_held} for each in audit.directories
+        ],
         "sound": audit.is_sound,
         "seconds": round(audit.seconds, 3),
         "counts": audit.counts,

@@ -33,7 +33,7 @@ from kafkalite.spark.pipelines.manifest import (
     sync_directory,
     topic_directory,
 )
-from kafkalite.spark.pipelines.stored import Reader, reader
+from kafkalite.spark.pipelines.stored import DataDirs, Reader, reader
 from kafkalite.spark.pipelines.summary import Summary
 
 _LOCK: Final = "_lock"
@@ -107,7 +107,7 @@ def archive(
     archive_dir: str | Path,
     *,
     topics: Sequence[str] = (),
-    data_dir: str | Path | None = None,
+    data_dir: DataDirs | None = None,
     bootstrap: str | None = None,
     isolation: str = "read_committed",
     allow_loss: bool = False,
@@ -121,7 +121,8 @@ def archive(
 
     Args:
         topics: all but Kafka's own, if none is named.
-        data_dir: kafkalite's or Apache Kafka's, the broker running or not.
+        data_dir: kafkalite's or Apache Kafka's, the broker running or not. Several are those of one
+            broker, or of the brokers of a cluster.
         bootstrap: or of a running broker.
         isolation: read_committed leaves aborted transactions out, and stops before open ones.
         allow_loss: go on where records were deleted before they were archived.

@@ -10,21 +10,18 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
+
+from kafkalite.config.flags import Parser
 
 _USAGE_EXIT_CODE: Final = 2
 _FAILED_EXIT_CODE: Final = 1
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(_USAGE_EXIT_CODE, f"kafkalite: {message} ({self.prog} --help shows the flags)\n")
-
-
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     """The flags as given. Exits with code 2 and one sentence when they are wrong."""
-    parser = _Parser(
+    parser = Parser(
         prog="kafkalite pipeline",
         description="Pipelines over logs, as PySpark jobs.",
         epilog="Each is a Python function, too: kafkalite.spark.pipelines. Documentation: "
@@ -58,7 +55,11 @@ def _spark_flags(parser: Any) -> None:
 def _where(parser: Any, *, sink: bool) -> None:
     where = parser.add_mutually_exclusive_group(required=True)
     stopped = ", of a kafkalite that does not run" if sink else ", kafkalite's or Apache Kafka's"
-    where.add_argument("--data-dir", metavar="DIR", help=f"a data directory{stopped}")
+    how = {} if sink else {"action": "append"}
+    several = "" if sink else "; repeatable, for all of a broker or a cluster"
+    where.add_argument(
+        "--data-dir", metavar="DIR", help=f"a data directory{stopped}{several}", **how
+    )
     where.add_argument("--bootstrap", metavar="HOST:PORT", help="a running broker, of any kind")
 
 
@@ -148,7 +149,12 @@ def _replay(commands: Any) -> None:
 
 def _audit(commands: Any) -> None:
     parser = _add(commands, "audit", "whether a data directory is what a broker wrote", _run_audit)
-    parser.add_argument("data_dir", metavar="DIR", help="kafkalite's or Apache Kafka's")
+    parser.add_argument(
+        "data_dirs",
+        metavar="DIR",
+        nargs="+",
+        help="kafkalite's or Apache Kafka's; several, for all of a broker or a cluster",
+    )
     parser.add_argument("--topic", dest="topics", action="append", default=[], help="repeatable")
     parser.add_argument(
         "--report", metavar="DIR", help="write audit.html, audit.json and two Parquet files there"
@@ -261,7 +267,7 @@ def _run_audit(flags: argparse.Namespace) -> int:
     from kafkalite.spark.audit.auditing import audit
 
     found = audit(
-        flags.data_dir,
+        flags.data_dirs,
         topics=flags.topics,
         report_dir=flags.report,
         master=flags.master,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from kafkalite.spark import digest
-from kafkalite.spark.data_directory import Bounds, Isolation, bounds, list_partitions
+from kafkalite.spark.data_directory import Bounds, Isolation
 from kafkalite.spark.pipelines.errors import PipelineError
+from kafkalite.spark.replicas import bounds, find_replicas
 from kafkalite.spark.segment_reader import read_partition
 
 
@@ -35,30 +36,51 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class DirectoryReader:
-    """The segment files of a data directory, kafkalite's or Apache Kafka's."""
+    """Segment files, kafkalite's or Apache Kafka's: of one data directory, or of several that
+    belong to one broker or one cluster."""
 
-    data_dir: Path
+    data_dirs: tuple[Path, ...]
 
     def partitions(self) -> list[tuple[str, int]]:
-        return [(stored.topic, stored.partition) for stored in list_partitions(self.data_dir)]
+        return list(find_replicas(self.data_dirs))
 
     def bounds(self, topic: str, partition: int, isolation: Isolation) -> Bounds:
-        return bounds(self.data_dir, topic, partition, isolation)
+        return bounds(self._holding(topic, partition), topic, partition, isolation)
 
     def read(
         self, topic: str, partition: int, start: int, end: int, isolation: Isolation
     ) -> Iterator[Any]:
         return read_partition(
-            self.data_dir, topic, partition, start, end, isolation=isolation, include_headers=True
+            *(self._holding(topic, partition)[0], topic, partition, start, end),
+            isolation=isolation,
+            include_headers=True,
+        )
+
+    def _holding(self, topic: str, partition: int) -> tuple[Path, ...]:
+        """The directories that have the partition; the only one, if there is no choice."""
+        if len(self.data_dirs) == 1:
+            return self.data_dirs
+        return find_replicas(self.data_dirs, (topic, partition)).get(
+            (topic, partition), self.data_dirs
         )
 
 
-def reader(data_dir: str | Path | None, bootstrap: str | None) -> Reader:
+DataDirs = str | Path | Sequence[str | Path]
+"""A data directory, or several of one broker or one cluster."""
+
+
+def as_paths(data_dir: DataDirs) -> tuple[Path, ...]:
+    """Each of the directories once."""
+    several = [data_dir] if isinstance(data_dir, (str, Path)) else data_dir
+    return tuple(dict.fromkeys(Path(each).resolve() for each in several))
+
+
+def reader(data_dir: DataDirs | None, bootstrap: str | None) -> Reader:
     """The reader of the one that is given. Raises PipelineError unless it is exactly one."""
     if (data_dir is None) == (bootstrap is None):
         raise PipelineError("either a data directory is named, or a bootstrap address")
     if data_dir is not None:
-        return DirectoryReader(Path(data_dir).resolve())
+        return DirectoryReader(as_paths(data_dir))
     from kafkalite.spark.pipelines.network import NetworkReader
 
     assert bootstrap is not None

@@ -76,6 +76,23 @@ export async function ask(method, path, fields = {}, signal = undefined) {
   return answer;
 }
 
+/** Hear a stream's messages, some at a time, until it ends or `signal` aborts it. Rejects as `ask`. */
+export async function follow(path, fields, signal, heard) {
+  const response = await send("GET", path, fields, signal);
+  become(response.status === 401 ? "unauthorized" : "ok");
+  if (!response.ok) throw new Refused(await response.json());
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const events = (rest + value).split("\n\n");
+    rest = events.pop();
+    const lines = events.flatMap((event) => event.split("\n")).filter((line) => line.startsWith("data: "));
+    if (lines.length) heard(lines.map((line) => JSON.parse(line.slice("data: ".length))));
+  }
+}
+
 /** The bytes that a verb answers with: an archive. */
 export async function download(path) {
   const response = await send("GET", path, {});

@@ -10,7 +10,9 @@ const KEYS = [
   [["Esc"], "close, leave a field"],
   [["1", "–", "8"], "go to a view"],
   [["f"], "follow records, or pause"],
+  [["a"], "add a fault"],
   [["+", "−", "0"], "zoom the requests in, out, to all"],
+  [["←", "→"], "move along the requests"],
   [["?"], "these keys"],
 ];
 

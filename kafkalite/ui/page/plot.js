@@ -108,6 +108,14 @@ export class History {
     }
   }
 
+  /** The same with these values, as a history of its own: a state that has changed. */
+  with(seconds, values) {
+    const next = new History(this.most);
+    [next.times, next.values] = [this.times, new Map(this.values)];
+    next.add(seconds, values);
+    return next;
+  }
+
   of(name) {
     return this.values.get(name) || this.times.map(() => null);
   }

@@ -24,6 +24,30 @@ function untilSeen(signal) {
   });
 }
 
+/** Run `follow(signal)` while the tab is seen, and a moment later again if it ended by itself. */
+export function useWhileSeen(follow, deps) {
+  useEffect(() => {
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    (async () => {
+      while (!signal.aborted) {
+        await untilSeen(signal);
+        if (signal.aborted) return;
+        const seen = new AbortController();
+        const stop = () => seen.abort();
+        const hidden = () => document.hidden && stop();
+        document.addEventListener("visibilitychange", hidden);
+        signal.addEventListener("abort", stop, { once: true });
+        await follow(seen.signal).catch(() => {});
+        document.removeEventListener("visibilitychange", hidden);
+        signal.removeEventListener("abort", stop);
+        if (!document.hidden) await pause(EVERY_MS, signal);
+      }
+    })();
+    return () => leaving.abort();
+  }, deps);
+}
+
 /** Run `step(signal)` again and again until the view is left. */
 export function useRepeatedly(step, deps, every = EVERY_MS) {
   const wake = useRef(() => {});

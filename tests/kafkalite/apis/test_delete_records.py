@@ -79,7 +79,7 @@ async def test_only_the_leader_deletes(connect: Any) -> None:
     async with test_broker(nodes=2) as b:
         b.create_topic("t")
         fill(b, "t")
-        leader = b._running.services.topics._by_name["t"].partitions[0].leader_id
+        leader = b._running.services.topics.by_name["t"].partitions[0].leader_id
         client = await connect(b, 3 - leader)
         assert await delete(client, "t", (0, 5)) == [(0, -1, 6)]
         client = await connect(b, leader)
@@ -92,4 +92,4 @@ async def test_deleted_records_stay_deleted(tmp_path: Path, connect: Any) -> Non
         fill(b, "t")
         assert await delete(await connect(b), "t", (0, 7)) == [(0, 7, 0)]
     async with test_broker(data_dir=tmp_path) as b:
-        assert b._running.services.topics._by_name["t"].partitions[0].log.log_start_offset == 7
+        assert b._running.services.topics.by_name["t"].partitions[0].log.log_start_offset == 7

@@ -80,7 +80,7 @@ async def test_the_name_is_free_at_once_and_the_new_topic_is_another(
 ) -> None:
     broker.create_topic("t", 2)
     first = broker.topic_id("t")
-    partition = broker._running.services.topics._by_name["t"].partitions[0]
+    partition = broker._running.services.topics.by_name["t"].partitions[0]
     broker.delete_topic("t")
     assert partition.is_deleted
     broker.create_topic("t")

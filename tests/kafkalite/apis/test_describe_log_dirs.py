@@ -56,7 +56,7 @@ async def test_a_node_tells_of_its_own_replicas(connect: Any) -> None:
             client = await connect(b, node_id)
             answer = await client.ask(DescribeLogDirsRequest(topics=None))
             (topic,) = answer.results[0].topics
-            leaders = b._running.services.topics._by_name["t"].partitions
+            leaders = b._running.services.topics.by_name["t"].partitions
             assert [item.partition_index for item in topic.partitions] == [
                 partition.index for partition in leaders if partition.leader_id == node_id
             ]

@@ -293,3 +293,36 @@ async def test_a_listener_s_own_configs_are_kept_for_its_next_start(
 ) -> None:
     """DynamicBrokerConfig.nonDynamicConfigs looks at whole names, with the listener's prefix."""
     assert await alter(client, resource(BROKER, "1", change)) == [answer]
+
+
+@pytest.mark.parametrize("name", ["plugin.{}", "listener.name.l{}.ssl.cipher.suites"])
+async def test_very_many_configs_of_a_node_do_not_hold_the_loop(client: Any, name: str) -> None:
+    """A request may change so many. The fixture that watches the loop is the judge."""
+    changes = [(name.format(number), SET, "x") for number in range(10_000)]
+    asked = resource(BROKER, "1", *changes)
+    assert await alter(client, asked, validate_only=True) == [(0, None)]
+
+
+async def test_many_configs_of_many_topics_do_not_hold_the_loop(
+    broker: test_broker, client: Any
+) -> None:
+    """A topic is configured once, however many of its configs change: the watchdog is the judge."""
+    names = [f"t{number}" for number in range(100)]
+    for name in names:
+        broker.create_topic(name)
+    sizes = ("max.message.bytes", "flush.messages", "flush.ms", "delete.retention.ms")
+    times = ("retention.ms", "retention.bytes", "max.compaction.lag.ms", "segment.jitter.ms")
+    others = (
+        *("segment.ms", "index.interval.bytes", "min.compaction.lag.ms", "file.delete.delay.ms"),
+        *("message.timestamp.before.max.ms", "message.timestamp.after.max.ms"),
+    )
+    changed = [
+        resource(TOPIC, name, *((each, SET, str(5000 + at)) for each in (*sizes, *times, *others)))
+        for at, name in enumerate(names)
+    ]
+    assert await alter(client, *changed) == [(0, None)] * 100
+    for at, name in enumerate(names):
+        topic = broker._running.services.topics.get(name)
+        assert topic is not None
+        config = topic.partitions[0].log.config
+        assert (config.max_message_bytes, config.segment_ms) == (5000 + at, 5000 + at)

@@ -39,6 +39,9 @@ def test_a_handler_is_annotated_with_the_messages_of_its_api(api: Api) -> None:
     assert ast.unparse(parameters[2].annotation) == asked
     assert handle.returns is not None
     words = ast.unparse(handle.returns)
+    if hasattr(module, "Answer"):  # a row, or one that is kept
+        assert module.Answer == f"{answered} | SharedResponse"
+        words = words.replace("Answer", answered)
     allowed = {answered, "None", f"Coroutine[Any, Any, {answered}]"}
     allowed |= {"SharedResponse", "Coroutine[Any, Any, LargeResponse]"}
     assert words.split(" | ")[0] == answered

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -49,8 +50,14 @@ def test_a_session(ready: Path, tmp_path: Path) -> None:
     assert "topics: 2" in ran("reset")
     assert "mode: on" in ran("spy", "set", "on")
     assert "cluster.reset" in ran("events", "--kind", "cluster.*")
+    assert ran("export", str(tmp_path / "data.tar")).strip() == str(tmp_path / "data.tar")
+    assert "snapshot: brought" in ran("snapshots", "import", "brought", str(tmp_path / "data.tar"))
+    ran("snapshots", "export", "brought", str(tmp_path / "again.tar"))
+    assert tarfile.is_tarfile(tmp_path / "again.tar")
+    followed = ran("stream", "--what", "events", "--after", "0-0", "--limit", "2").splitlines()
+    assert [set(json.loads(line)) >= {"id", "event"} for line in followed] == [True, True]
     assert ran("requests", "list", "--api", "Produce") == ""
-    assert ran("trace", str(tmp_path / "trace.zip")).strip() == str(tmp_path / "trace.zip")
+    assert ran("trace", "save", str(tmp_path / "trace.zip")).strip() == str(tmp_path / "trace.zip")
     assert zipfile.is_zipfile(tmp_path / "trace.zip")
     assert "name: mine" in ran("clusters", "create", "--name", "mine", "--nodes", "2")
     assert len(ran("nodes", "list", "-c", "mine").splitlines()) == 3
@@ -65,9 +72,14 @@ def test_a_session(ready: Path, tmp_path: Path) -> None:
         (("topics", "show", "none"), 1, "there is no topic 'none'"),
         (("topics", "sow"), 2, "invalid choice"),
         (("topics", "create"), 2, "required"),
-        (("faults", "add", "--api", "Produce"), 1, "needs either"),
-        (("clock", "advance", "soon"), 1, "not a duration"),
-        (("records", "read", "t", "--count", "many"), 2, "int"),
+        (("faults", "add", "--api", "Produce"), 2, "needs either"),
+        (("faults", "add", "--api", "Produse", "--drop", "after"), 2, "no API 'Produse'"),
+        (("clock", "advance", "soon"), 2, "not a duration"),
+        (("records", "read", "t", "--count", "many"), 2, "count is 'many': expected int"),
+        (("spy", "set", "loud"), 2, "mode is 'loud': it is off or on or full"),
+        (("seed", "/no/file"), 2, "/no/file cannot be read: No such file or directory"),
+        (("snapshots", "import", "s", "/no/file"), 2, "/no/file cannot be read: No such file"),
+        (("snapshots", "export", "none", "none.tar"), 1, "no snapshot 'none'"),
     ],
 )
 def test_what_goes_wrong(
@@ -79,6 +91,7 @@ def test_what_goes_wrong(
     found, out, error = kafkalite(ready, *arguments)
     assert found == code
     assert message in out + error
+    assert error.count("\n") == (0 if out else 1)
 
 
 @pytest.mark.slow

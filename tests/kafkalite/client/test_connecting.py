@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -91,6 +94,11 @@ def test_the_environment_says_where_it_is(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.delenv(name, raising=False)
     with pytest.raises(KeyError):
         from_environment()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    running = {"pid": os.getpid(), "control": {"url": "http://c:3", "token": "u"}}
+    (tmp_path / "kafkalite").mkdir()
+    ready_file(tmp_path / "kafkalite" / "1.json", **running)
+    assert from_environment() == ("http://c:3", "u")
     file = ready_file(tmp_path / "ready.json", control={"url": "http://a:1", "token": "s"})
     monkeypatch.setenv("KAFKALITE_READY_FILE", str(file))
     assert from_environment() == ("http://a:1", "s")
@@ -102,3 +110,43 @@ def test_the_environment_says_where_it_is(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_broker_without_a_control_port_is_told(tmp_path: Path) -> None:
     with pytest.raises(KeyError, match="control"):
         read_ready_file(ready_file(tmp_path / "ready.json", bootstrap="127.0.0.1:9092"))
+
+
+async def _follow(client: AsyncClient) -> None:
+    kinds: list[str] = []
+    await client.create_topic("t")
+    async for seen in client.stream(what="events", after="0-0", kind="topic.*", limit=1):
+        assert seen.event is not None
+        kinds.append(seen.event.kind)
+    assert kinds == ["topic.created"]
+    with pytest.raises(Problem, match="no API 'Produse'"):
+        _ = [seen async for seen in client.stream(api="Produse")]
+    await client.reset()
+
+
+def test_what_happens_is_followed(ready: Path, k: Client) -> None:
+    k.create_topic("a")
+    seen = k.stream(what="events", after="0-0", kind="topic.created", limit=2)
+    first = next(seen)
+    k.create_topic("b")
+    assert [each.event.kind for each in (first, *seen) if each.event] == ["topic.created"] * 2
+    client = AsyncClient(*read_ready_file(ready))
+    trio.run(_follow, client)
+    asyncio.run(_follow(client))
+
+
+def test_a_stream_that_breaks_off_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def answer() -> None:
+            connection, _ = listener.accept()
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n: ")
+            connection.close()
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(ConnectionError, match="the control port has gone"):
+            list(Client(url, "token").stream())
+        thread.join()

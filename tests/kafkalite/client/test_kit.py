@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tarfile
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from kafkalite.client.kit import Kit
 from kafkalite.client.table import ROWS
 from kafkalite.client.values import fields_of
 from kafkalite.control.faults.rule import Action, Rule, When
-from kafkalite.control.problems import Problem
 from kafkalite.faults import count, delay, drop
 from kafkalite.testing import broker as test_broker
 
@@ -167,17 +165,6 @@ def test_a_method_asks_with_fields_that_its_verb_has() -> None:
     }
 
 
-async def test_requests_events_and_a_trace(broker: test_broker, tmp_path: Path) -> None:
-    k = broker.asynchronous
-    with pytest.raises(Problem, match="the spy is off"):
-        await k.requests()
-    assert (await k.spy("full", bytes=4096)).bytes == 4096
-    assert await k.requests("Produce") == []
-    await k.create_topic("t")
-    (created,) = await k.events("topic.*")
-    assert created.about == {"topic": "t"}
-    assert await k.events(after=created.seq) == []
-    path = await k.trace(tmp_path / "trace.zip")
-    assert zipfile.is_zipfile(path)
-    archive = await k.export(tmp_path / "data.tar")
+async def test_data_is_written_to_a_file(broker: test_broker, tmp_path: Path) -> None:
+    archive = await broker.asynchronous.export(tmp_path / "data.tar")
     assert tarfile.is_tarfile(archive)

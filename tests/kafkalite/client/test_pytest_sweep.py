@@ -42,7 +42,8 @@ def test_careless(kafkalite, topic):
     write(kafkalite, topic, False)
 
 
-@pytest.mark.kafkalite_sweep(api=["Produce"], do=[drop.after, drop.before], limit=3)
+@pytest.mark.kafkalite_sweep(api=["Produce"], do=[drop.after, drop.before], pairs=True,
+                             limit=5)
 def test_careful(kafkalite, topic):
     RUNS.append("careful")
     write(kafkalite, topic, True)
@@ -64,7 +65,7 @@ def test_no_cluster():
 
 
 def test_afterwards(kafkalite, topic):
-    assert RUNS == ["module"] + ["careful"] * 4
+    assert RUNS == ["module"] + ["careful"] * 6
     assert kafkalite.faults.list() == []
 """
 
@@ -77,7 +78,7 @@ def test_a_test_is_run_at_every_position(tmp_path: Path) -> None:
     careless = said.partition("2 requests match: 0 passed, 2 failed, 0 not reached")[2]
     assert careless.splitlines()[1].startswith("FAILED with drop after at request 1: ")
     assert '"skip":1' in careless
-    assert "2 requests match: 3 passed, 0 failed, 0 not reached, 1 left out by the limit" in said
+    assert "2 requests match: 5 passed, 0 failed, 0 not reached, 11 left out by the limit" in said
     assert "no request matches: there is nothing to lose" in said
     assert "as ever" in said
     assert "ask for it" in said

@@ -70,6 +70,7 @@ def changed(recorded: Path, into: Path) -> Path:
     return into
 
 
+@pytest.mark.slow
 def test_what_differs_is_told(
     recorded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkalite.client import sweep_command
 from kafkalite.client.sweep_command import main
 
 PROGRAM = """
@@ -52,10 +53,21 @@ def test_a_program_that_is_not_careful(
 
 @pytest.mark.slow
 def test_a_careful_one(program: str, capsys: pytest.CaptureFixture[str]) -> None:
-    flags = ("--api", "Produce", "--drop", "after", "--drop", "before", "--limit", "3")
+    flags = (
+        "--api",
+        "Produce",
+        "--drop",
+        "after",
+        "--drop",
+        "before",
+        "--pairs",
+        "--limit",
+        "6",
+        "-j2",
+    )
     assert main([*flags, "--", sys.executable, program, "careful"]) == 0
     said = capsys.readouterr().out
-    assert "2 requests match: 3 passed, 0 failed, 0 not reached, 1 left out" in said
+    assert "2 requests match: 6 passed, 0 failed, 0 not reached, 10 left out" in said
 
 
 @pytest.mark.slow
@@ -75,3 +87,33 @@ def test_nothing_to_sweep(
 ) -> None:
     assert main(["--api", "Produce", *arguments]) == 2
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "the following arguments are required: --api"),
+        (("--api", "Produce", "--drop", "never"), "argument --drop: invalid choice: 'never'"),
+        (("--api", "Produce", "-j", "0"), "argument -j/--jobs: '0' is no number from 1 on"),
+    ],
+)
+def test_a_mistake_is_one_sentence(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    error = capsys.readouterr().err
+    assert (ended.value.code, error.count("\n")) == (2, 1)
+    assert error.startswith(f"kafkalite: {said}")
+    assert error.endswith("(kafkalite sweep --help shows what there is)\n")
+
+
+def test_a_terminal_is_told_how_far_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep_command._tell(1, 2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    sweep_command._tell(1, 2)
+    sweep_command._tell(2, 2)
+    assert capsys.readouterr().err == "\r1 of 2 runs\r2 of 2 runs\n"

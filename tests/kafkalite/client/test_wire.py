@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import h11
@@ -51,7 +52,7 @@ class Sent:
 
 
 def sent(verb: str, cluster: str = "default", address: Address = ADDRESS, **fields: Any) -> Sent:
-    return Sent(Exchange(address, "secret", verb, cluster, fields).request())
+    return Sent(b"".join(Exchange(address, "secret", verb, cluster, fields).sending()))
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def response(status: int, body: bytes, *headers: tuple[str, str]) -> bytes:
 
 def answered(status: int, body: object, size: int = 1000, *, chunked: bool = False) -> Any:
     exchange = Exchange(ADDRESS, "secret", "reset", "default", {})
-    exchange.request()
+    list(exchange.sending())
     encoded = msgspec.json.encode(body)
     length = ("Transfer-Encoding", "chunked") if chunked else ("Content-Length", str(len(encoded)))
     data = response(status, encoded, length)
@@ -156,3 +157,50 @@ def test_a_refusal_is_raised_as_the_problem_it_is() -> None:
         "t",
         "delete it",
     )
+
+
+def event(number: int) -> bytes:
+    return b'id: %d-0\nevent: missed\ndata: {"id": "%d-0", "missed": %d}\n\n' % (
+        number,
+        number,
+        number,
+    )
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_messages_of_a_stream_are_taken_as_they_come(size: int) -> None:
+    exchange = Exchange(ADDRESS, "secret", "stream", "default", {"api": "Fetch"})
+    line = b"GET /v1/clusters/default/stream?api=Fetch HTTP/1.1"
+    assert next(exchange.sending()).startswith(line)
+    data = response(200, b": nothing\n\n" + event(1) + event(2), ("Transfer-Encoding", "chunked"))
+    found: list[Any] = []
+    for start in range(0, len(data), size):
+        exchange.receive(data[start : start + size])
+        found += exchange.messages()
+    assert exchange.is_done
+    exchange.check()
+    assert [(each.id, each.missed) for each in found] == [("1-0", 1), ("2-0", 2)]
+
+
+def test_a_stream_may_be_refused() -> None:
+    exchange = Exchange(ADDRESS, "secret", "stream", "default", {})
+    list(exchange.sending())
+    told = msgspec.json.encode(Problem("too_many", "32 streams are open already").as_json())
+    exchange.receive(response(429, told, ("Content-Length", str(len(told)))))
+    assert exchange.messages() == []
+    with pytest.raises(Problem, match="32 streams"):
+        exchange.check()
+
+
+def test_a_file_is_sent_in_pieces(tmp_path: Path) -> None:
+    path = tmp_path / "data.tar"
+    path.write_bytes(bytes(range(256)) * 3000)
+    exchange = Exchange(
+        ADDRESS, "secret", "snapshots.import", "default", {"snapshot": "s", "file": str(path)}
+    )
+    pieces = list(exchange.sending())
+    assert len(pieces) > 4
+    request = Sent(b"".join(pieces))
+    assert request.line == "PUT /v1/snapshots/s/archive"
+    assert request.headers["content-type"] == "application/x-tar"
+    assert request.body == path.read_bytes()

@@ -26,6 +26,7 @@ from kafkalite.wire.messages.describe_configs import (
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
 )
 from kafkalite.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
@@ -170,6 +171,17 @@ def resources(count: int) -> list[AlterConfigsResource]:
     ]
 
 
+def altering(cluster: Any, count: int, plan: Any, *, validate_only: bool = False) -> Any:
+    return altering_each(
+        resources(count),
+        check_nothing,
+        plan,
+        cluster,
+        AlterConfigsResourceResponse,
+        validate_only=validate_only,
+    )
+
+
 def check_nothing(resource: AlterConfigsResource) -> Steps[None]:
     yield
 
@@ -185,9 +197,8 @@ def test_very_many_are_decided_anew_after_a_change_between(tmp_path: Path) -> No
         return [retention(str(len(seen)))]
 
     count = AT_ONCE + 1
-    altering = altering_each(resources(count), check_nothing, plan, cluster, validate_only=False)
     others = [retention("another's")]
-    for wait in altering:
+    for wait in altering(cluster, count, plan):
         if wait is not None:
             wait()
         elif len(seen) == AT_ONCE and not cluster.is_changing and others:
@@ -205,11 +216,11 @@ def test_more_records_than_a_controller_takes_are_refused(tmp_path: Path) -> Non
         yield
         return [retention("7")] * 5000
 
-    altering = altering_each(resources(3), check_nothing, plan, cluster, validate_only=False)
-    assert {each[1] for each in at_once(altering)} == {ErrorCode.POLICY_VIOLATION}
+    refused = at_once(altering(cluster, 3, plan))
+    assert {each.error_code for each in refused} == {ErrorCode.POLICY_VIOLATION}
     assert cluster.image.topic_configs("t") == {}
-    altering = altering_each(resources(2), check_nothing, plan, cluster, validate_only=True)
-    assert {each[1] for each in at_once(altering)} == {ErrorCode.NONE}
+    accepted = at_once(altering(cluster, 2, plan, validate_only=True))
+    assert {each.error_code for each in accepted} == {ErrorCode.NONE}
 
 
 def test_more_changes_of_one_resource_than_a_controller_takes_are_refused() -> None:

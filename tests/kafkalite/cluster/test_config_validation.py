@@ -14,6 +14,7 @@ from kafkalite.cluster.image import (
     TOPIC_RESOURCE,
 )
 from kafkalite.config import GROUP_CONFIGS
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
 
@@ -35,7 +36,7 @@ def refusal(
             cluster.image.features[feature] = level
         try:
             changes = list(configs) if changed is None else changed
-            ConfigValidation(cluster).validate(resource_type, name, configs, changes)
+            at_once(ConfigValidation(cluster).validate(resource_type, name, configs, changes))
         except KafkaError as error:
             return error.code, error.message
     return None

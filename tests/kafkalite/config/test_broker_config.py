@@ -117,3 +117,15 @@ def test_the_static_configs_of_a_later_node_are_its_own() -> None:
     assert (second["node.id"], second["broker.id"], second["broker.rack"]) == ("2", "2", "b")
     assert config.static_of(1)["listeners"] == config.static["listeners"]
     assert config.static_of(1)["broker.rack"] == "a"
+
+
+def test_topics_that_are_configured_alike_share_their_logs_configs() -> None:
+    config = BrokerConfig({})
+    alike = config.log_config({"retention.ms": "7", "flush.ms": "8"})
+    assert config.log_config({"flush.ms": "8", "retention.ms": "7"}) is alike
+    assert config.log_config({"retention.ms": "8", "flush.ms": "8"}).retention_ms == 8
+    config.set_dynamic(None, {"log.segment.bytes": "2000000"})
+    assert config.log_config({"retention.ms": "7", "flush.ms": "8"}).segment_bytes == 2_000_000
+    for number in range(3000):
+        assert config.log_config({"retention.ms": str(number)}).retention_ms == number
+    assert len(config._log_configs) <= 1000

@@ -1,4 +1,4 @@
-"""--set NAME=VALUE on the command line."""
+"""--set NAME=VALUE on the command line, and mistakes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from kafkalite.config.flags import add_settings
+from kafkalite.config.flags import Parser, add_settings
 
 
 def parsed(*arguments: str) -> list[tuple[str, str]]:
@@ -30,3 +30,11 @@ def test_a_setting_has_a_name_and_a_value(text: str, capsys: pytest.CaptureFixtu
     with pytest.raises(SystemExit):
         parsed("--set", text)
     assert f"{text!r} is not NAME=VALUE" in capsys.readouterr().err
+
+
+def test_a_mistake_is_one_sentence_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        Parser(prog="kafkalite grow").parse_args(["--odd"])
+    assert ended.value.code == 2
+    said = "kafkalite: unrecognized arguments: --odd (kafkalite grow --help shows what there is)\n"
+    assert capsys.readouterr().err == said

@@ -1,7 +1,8 @@
 """The marks of configs are true: what is enforced is read by the product, what is accepted is not.
 
 A config is read where its name stands in the code, or, for a topic config, where the field of
-LogConfig stands. Tests of behaviour hold what a value does; this one holds that no mark is idle.
+LogConfig stands. Tests of behaviour hold what a value does; this one holds that no mark is idle,
+and that each enforced config is set by a test at all.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from kafkalite.config import (
     ConfigDef,
     Support,
 )
+from tests.kafkalite.config.test_enforced import DEFAULTS_OF_TOPICS, limits
 
 ROOT = Path(__file__).parents[3]
 # Tables, lists of names and the folder of the Spark source, whose options are a consumer's.
@@ -146,6 +148,7 @@ def test_every_enforced_config_is_read() -> None:
     assert [name for name in marked(Support.ENFORCED) if not is_read(name)] == []
 
 
+@pytest.mark.slow
 def test_no_accepted_config_is_read() -> None:
     read = {name for name in marked(Support.ACCEPTED) if is_read(name)}
     assert read - NAMED_ONLY.keys() == set()
@@ -153,3 +156,23 @@ def test_no_accepted_config_is_read() -> None:
 
 def test_exceptions_are_configs() -> None:
     assert NAMED_ONLY.keys() <= BROKER_CONFIGS.keys() | GROUP_CONFIGS.keys()
+
+
+def names_in_tests() -> set[str]:
+    """Every string that begins a line in a test, up to a "=", and every keyword argument."""
+    found = {*DEFAULTS_OF_TOPICS, *limits("min"), *limits("max")}
+    for top in ("tests", "conformance"):
+        for path in (ROOT / top).rglob("*.py"):
+            if path == Path(__file__):
+                continue
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    found |= {line.partition("=")[0].strip() for line in node.value.splitlines()}
+                elif isinstance(node, ast.keyword) and node.arg:
+                    found.add(node.arg.replace("_", "."))
+    return found
+
+
+@pytest.mark.slow
+def test_every_enforced_config_is_set_in_a_test() -> None:
+    assert marked(Support.ENFORCED).keys() - names_in_tests() == set()

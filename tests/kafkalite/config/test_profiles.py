@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from kafkalite.config import BrokerConfig, ConfigError
@@ -31,3 +33,16 @@ async def test_what_is_set_by_itself_wins() -> None:
         config = running._running.services.config
         assert config.integer("offsets.topic.num.partitions") == 2
         assert config.integer("group.initial.rebalance.delay.ms") == 0
+
+
+@pytest.mark.parametrize(("name", "kept"), [("test", 1), (None, 0)])
+def test_records_of_years_ago_stay(name: str | None, kept: int) -> None:
+    with broker({"log.retention.check.interval.ms": "10"}, profile=name) as running:
+        running.create_topic("orders")
+        running.produce("orders", b"old", timestamp=1_600_000_000_000)
+        if kept:
+            time.sleep(0.3)
+        deadline = time.monotonic() + 10
+        while len(running.records("orders")) != kept:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)

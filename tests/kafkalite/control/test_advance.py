@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import TopicPart
 from kafkalite.replica.topics import NewTopic
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.record_batch import Record, build_batch
+from tests.kafkalite.apis.share_member import ACCEPT, Member, configure, initialize, produce
 from tests.kafkalite.group_requests import heartbeat, join, sync, with_words
 
 
@@ -91,10 +93,10 @@ async def test_sessions_end_in_the_order_of_their_deadlines(clients: Any) -> Non
     due = (await k.clock.show()).due
     assert [each.what for each in due] == [f"session of member {first.member_id} in group group"]
     assert due[0].at_ms - (await k.clock.show()).now_ms <= 10_000
-    done = await k.clock.advance("9s", members="expire")
+    done = await k.clock.advance("5s", members="expire")
     assert (done.expired_members, done.kept_members) == ([], 0)
     assert done.next_due == due[0]
-    done = await k.clock.advance("1s", members="expire")
+    done = await k.clock.advance("5s", members="expire")
     assert done.expired_members == [first.member_id]
     assert [each.what for each in done.fired] == [
         f"member {first.member_id} of group group was let go"
@@ -112,3 +114,49 @@ async def test_a_member_that_is_connected_is_kept(clients: Any) -> None:
     assert (done.kept_members, done.expired_members) == (1, [])
     assert await heartbeat(client, joined) == 0
     assert done.now_ms - done.from_ms == pytest.approx(3_600_000, abs=100)
+
+
+async def share_member(clients: Any) -> Member:
+    """A member that has fetched one record, which it keeps for 30 s by default."""
+    client = await clients.connect()
+    clients.broker.create_topic("t", 1, configs={"retention.ms": "-1"})
+    topic_id = clients.broker._running.services.topics.get("t").topic_id
+    await initialize(client, "queue", topic_id)
+    await produce(client, b"a")
+    member = Member(client, topic_id)
+    assert await member.fetch() == [b"a"]
+    return member
+
+
+async def test_acquisition_locks_run_out_and_are_named(clients: Any) -> None:
+    """The member is connected: what it keeps for too long is released all the same."""
+    member = await share_member(clients)
+    k = clients.broker.asynchronous
+    lock = "acquisition lock of member member in group queue on t-0"
+    done = await k.clock.advance("29s")
+    assert done.fired == []
+    assert done.next_due.what == lock
+    assert done.next_due.at_ms - done.now_ms <= 1_000
+    done = await k.clock.advance("2s")
+    assert [each.what for each in done.fired] == [f"{lock} ran out"]
+    assert done.next_due is None
+    assert await member.fetch() == [b"a"]
+    assert member.acquired == [(0, 0, 2)]
+    assert await member.say((0, 0, ACCEPT)) == 0
+    assert (await k.clock.advance("31s")).fired == []
+
+
+async def test_no_acquisition_lock_runs_out_while_time_stands_still(clients: Any) -> None:
+    client = await clients.connect()
+    await configure(client, **{"share.record.lock.duration.ms": "15000"})
+    k = clients.broker.asynchronous
+    await k.clock.freeze()
+    member = await share_member(clients)
+    (due,) = (await k.clock.show()).due
+    assert due.at_ms - (await k.clock.show()).now_ms == 15_000
+    partitions = clients.broker._running.services.share.opened_partitions
+    assert partitions is not None
+    assert partitions._next_time() == math.inf
+    await k.clock.run()
+    assert partitions._next_time() - trio.current_time() <= 15
+    assert await member.say((0, 0, ACCEPT)) == 0

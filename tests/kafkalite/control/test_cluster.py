@@ -8,9 +8,10 @@ import urllib.request
 
 import pytest
 
+from kafkalite.control.problems import Problem
 from kafkalite.faults import drop
 from kafkalite.testing import broker
-from tests.kafkalite.control.clients import produced, producer
+from tests.kafkalite.control.clients import Polling, consumer, produced, producer
 
 
 def test_a_reset_leaves_nothing_and_the_same_address(k: broker) -> None:
@@ -76,3 +77,67 @@ def test_many_resets_leave_nothing_behind() -> None:
             time.sleep(0.05)
         assert len(list(b.data_dir.parent.glob("state-*"))) <= 2
         assert len(os.listdir("/proc/self/fd")) <= before + 5
+
+
+def test_a_reset_to_a_snapshot_begins_with_it(k: broker) -> None:
+    k.create_topic("t")
+    k.produce("t", "seeded", count=2)
+    k.snapshot("seeded")
+    k.produce("t", "later")
+    k.create_topic("other")
+    k.fault("EndTxn", optional=True, do=drop.after)
+    k.clock.advance("1h")
+    address = k.bootstrap
+    for turn in range(2):
+        was = k.reset(to="seeded")
+        assert (was.topics, was.records) == ((2, 3) if turn == 0 else (1, 3))
+        assert (k.bootstrap, [each.name for each in k.topics()]) == (address, ["t"])
+        assert [record.value for record in k.records("t")] == ["seeded", "seeded"]
+        assert (k.faults.list(), k.clock.show().ahead_ms // 1000) == ([], 0)
+        assert produced(k) == [None]
+    assert k.describe().resets >= 2
+    before = k.describe()
+    with pytest.raises(Problem, match="no snapshot 'gone'"):
+        k.reset(to="gone")
+    assert k.describe() == before
+
+
+def test_a_reset_keeps_connections(k: broker) -> None:
+    """The client's socket is the same before and after; its topic is another one."""
+    k.create_topic("t")
+    app = producer(k)
+    app.produce("t", b"1")
+    assert app.flush(10) == 0
+    before = {each.connection for each in k.connections()}
+    assert before
+    for turn in range(3):
+        was = k.reset(connections="keep")
+        assert was.connections == len(before), turn
+        assert {each.connection for each in k.connections()} == before
+        assert {each.client_id for each in k.connections()} == {"app"}
+        assert all(each.software.startswith("confluent-kafka-python/") for each in k.connections())
+        k.create_topic("t")
+        assert k.records("t") == []
+        app.produce("t", b"2")
+        assert app.flush(10) == 0
+        assert [record.value for record in k.records("t")] == ["2"]
+    assert {each.connection for each in k.connections()} >= before
+
+
+@pytest.mark.slow
+def test_a_consumer_goes_on_over_the_connection_that_was_kept(k: broker) -> None:
+    """Its Fetch is answered, and it hears that its group is gone."""
+    k.create_topic("t")
+    with Polling(consumer(k), "t") as reader:
+        k.wait.group("g", members=1, assigned=True)
+        k.wait.request("Fetch", topic="t")
+        before = {each.connection for each in k.connections()}
+        assert k.reset(connections="keep").connections > 0
+        assert {each.connection for each in k.connections()} & before
+        k.create_topic("t")
+        k.wait.group("g", members=1, assigned=True, timeout="30s")
+        k.produce("t", "after")
+        deadline = time.monotonic() + 20
+        while not reader.values and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert reader.values == [b"after"]

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
+import msgspec
+import pytest
+
+from kafkalite.control import lifecycle, questions, sightings
 from kafkalite.control.conversion import converted, decoded
-from kafkalite.control.faults.rule import When
+from kafkalite.control.faults.rule import Rule, When
 
 # msgspec alone ends the process here, nearly always.
 AT_ONCE = """
@@ -47,3 +52,36 @@ def test_values_and_json() -> None:
     assert converted({"api": "Produce"}, When).api == "Produce"
     assert converted("5", int, strict=False) == 5
     assert decoded(b"[1, 2]", list[int]) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "to", "sentence"),
+    [
+        ({"limit": "x"}, sightings.ListRequests, "limit is 'x': expected int, got str"),
+        ({"mode": "loud"}, sightings.SetSpy, "mode is 'loud': it is off or on or full"),
+        ({"do": [{"drop": "never"}]}, Rule, "do.drop is 'never': it is before or after"),
+        ({"do": [{}, {"hold": 1}]}, Rule, "do.hold is 1: it is true or before or after"),
+        ({"keep": ["all"]}, lifecycle.Reset, "keep is 'all': it is faults or clock"),
+        ({"nodes": 0}, questions.CreateCluster, "nodes is 0: expected int >= 1"),
+        ({"sequence": [[{"repeat": 1}]]}, Rule, "sequence.repeat is 1: expected int >= 2"),
+        (
+            {"until": {"group": {"id": "g", "members": "x"}}},
+            questions.Wait,
+            "until.group.members is 'x': expected int | null, got str",
+        ),
+        ({}, questions.TopicName, "Object missing required field `topic`"),
+        ({"topic": "t", "odd": 1}, questions.TopicName, "Object contains unknown field `odd`"),
+        (3, Rule, "Expected `object`, got `int`"),
+        ({"do": {}}, Rule, "Expected `array`, got `object` - at `$.do`"),
+        (
+            {"configs": {"a": 1}},
+            questions.CreateCluster,
+            "Expected `str`, got `int` - at `$.configs[...]`",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_a_sentence(value: object, to: Any, sentence: str) -> None:
+    """The field, its value, and what it may be; the value is left out where it is large."""
+    with pytest.raises(msgspec.ValidationError) as caught:
+        converted(value, to, strict=False)
+    assert str(caught.value) == sentence

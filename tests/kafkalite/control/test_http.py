@@ -5,15 +5,19 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from kafkalite.client.connecting import Client, read_ready_file
+from kafkalite.control.http import MOST_STREAMS
 
 
 @pytest.fixture
@@ -79,7 +83,7 @@ def test_plain_http(asked: Asked, k: Client) -> None:
     status, events = asked("GET", "/clusters/default/events?after=0&kind=topic.*")
     assert (status, events[0]["about"]) == (200, {"topic": "t"})
     assert asked("PUT", "/clusters/default/spy", {"mode": "off"})[0] == 200
-    assert k.ask("trace").data.startswith(b"PK")
+    assert k.ask("trace.save").data.startswith(b"PK")
     assert asked("GET", "/clusters/mine")[0] == 404
 
 
@@ -134,3 +138,119 @@ def test_nothing_of_it_is_imported_at_start() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+class Stream:
+    """A stream by hand: its head, and its events as they come."""
+
+    def __init__(self, ready: Path, query: str = "", **headers: str) -> None:
+        url, token = read_ready_file(ready)
+        self.connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+        given = {"Authorization": f"Bearer {token}", **headers}
+        self.connection.request("GET", f"/v1/clusters/default/stream{query}", headers=given)
+        self.answer = self.connection.getresponse()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.answer.close()
+        self.connection.close()
+
+    def event(self) -> dict[str, str]:
+        """The next event, without comments."""
+        fields: dict[str, str] = {}
+        while line := self.answer.readline().decode().rstrip("\n"):
+            name, _, value = line.partition(": ")
+            fields[name] = value
+        return fields if "data" in fields else self.event()
+
+
+def test_events_are_streamed(ready: Path, k: Client) -> None:
+    with Stream(ready, "?what=events&kind=topic.*") as stream:
+        assert stream.answer.getheader("Content-Type") == "text/event-stream"
+        k.create_topic("a")
+        first = stream.event()
+    assert first["event"] == "event"
+    told = json.loads(first["data"])
+    assert (told["id"], told["event"]["about"]) == (first["id"], {"topic": "a"})
+    k.create_topic("b")
+    # A browser that was cut off asks again so: the header counts, not the query.
+    again = {"Last-Event-ID": first["id"]}
+    with Stream(ready, "?kind=topic.*&after=0-0", **again) as stream:
+        assert json.loads(stream.event()["data"])["event"]["about"] == {"topic": "b"}
+
+
+def test_a_stream_ends_at_its_limit(ready: Path, k: Client) -> None:
+    k.create_topic("a")
+    with Stream(ready, "?after=0-0&what=events&limit=2") as stream:
+        assert len([stream.event(), stream.event()]) == 2
+        assert stream.answer.read() == b""
+
+
+@pytest.mark.parametrize(
+    ("query", "status"), [("?after=x", 400), ("?api=Produse", 400), ("?limit=0", 400)]
+)
+def test_a_stream_that_cannot_be(ready: Path, query: str, status: int) -> None:
+    with Stream(ready, query) as stream:
+        assert stream.answer.status == status
+        assert json.loads(stream.answer.read())["detail"]
+
+
+def test_streams_leave_room_for_verbs(ready: Path, asked: Asked) -> None:
+    with ExitStack() as stack:
+        streams = [stack.enter_context(Stream(ready)) for _ in range(MOST_STREAMS)]
+        said = [each.answer.readline() for each in streams]
+        assert said == [b": nothing new\n"] * MOST_STREAMS
+        with Stream(ready) as refused:
+            assert refused.answer.status == 429
+            assert "streams are open already" in json.loads(refused.answer.read())["detail"]
+        assert asked("GET", "/clusters")[0] == 200
+    for _ in range(100):  # those who have gone are noticed
+        with Stream(ready) as again:
+            if again.answer.status == 200:
+                return
+        time.sleep(0.1)
+    pytest.fail("streams without a client stay")
+
+
+def test_a_snapshot_comes_as_a_body(asked: Asked, k: Client, tmp_path: Path) -> None:
+    k.create_topic("t")
+    for _ in range(4):  # in all more than a body of JSON may have
+        k.produce("t", "x" * 5000, count=175)
+    exported = k.export(tmp_path / "data.tar")
+    k.reset()
+    assert k.import_snapshot("brought", exported).size_bytes > 3 << 20
+    k.restore("brought")
+    assert len(k.records("t")) == 700
+    tar = {"Content-Type": "application/x-tar"}
+    path = "/snapshots/brought/archive"
+    for headers, status, code in (
+        ({**tar, "Authorization": None}, 401, "unauthorized"),
+        ({**tar, "Host": "evil.example"}, 421, "misdirected"),
+        ({**tar, "Origin": "http://evil.example"}, 403, "forbidden"),
+        ({"Content-Type": "text/plain"}, 415, "unsupported_media_type"),
+        ({}, 415, "unsupported_media_type"),
+        (tar, 400, "invalid_archive"),
+    ):
+        told, problem = asked("PUT", path, bytes(1 << 20), **headers)
+        assert (told, problem["code"]) == (status, code)
+    told, problem = asked("PUT", "/snapshots/a%2Fb/archive", b"x", **tar)
+    assert (told, problem["code"]) == (400, "invalid_request")
+    told, problem = asked("POST", "/clusters/default/reset", b"x", **tar)
+    assert (told, problem["code"]) == (415, "unsupported_media_type")
+    k.ask("snapshots.delete", snapshot="brought")
+
+
+def test_a_file_that_is_announced_too_large_is_not_read(ready: Path) -> None:
+    url, token = read_ready_file(ready)
+    host, _, port = url.removeprefix("http://").rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        head = (
+            f"PUT /v1/snapshots/s/archive HTTP/1.1\r\nHost: {host}\r\n"
+            f"Authorization: Bearer {token}\r\nContent-Type: application/x-tar\r\n"
+            f"Expect: 100-continue\r\nContent-Length: {1 << 40}\r\n\r\n"
+        )
+        connection.sendall(head.encode())
+        answer = connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 413")

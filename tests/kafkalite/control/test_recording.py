@@ -15,7 +15,7 @@ from kafkalite.requests.context import CloseConnection
 
 
 def connection(port: int = 5) -> Any:
-    context = SimpleNamespace(fault="", is_silent=False)
+    context = SimpleNamespace(fault="", is_silent=False, client_software=("app", "1"))
     listener = SimpleNamespace(node_id=3)
     return SimpleNamespace(client_host="h", client_port=port, context=context, listener=listener)
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import trio
 
-from kafkalite.apis import APIS
+from kafkalite.apis import APIS, Api, Handler
 from kafkalite.cluster.image import PartitionState
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.replica.replicated_partition import ReplicatedPartition
+from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.purgatory import WakeReason, Watchers, wait_until
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.server.replication_gate import replication_gate
@@ -24,7 +25,9 @@ from tests.kafkalite.replication.virtual_broker import VirtualBroker
 PATIENCE_SECONDS = 2.0
 # Between two records of a partition that is loaded.
 LOAD_SECONDS = 0.002
-GATE = replication_gate({OFFSETS_TOPIC: PATIENCE_SECONDS, TRANSACTIONS_TOPIC: PATIENCE_SECONDS})
+GATE = replication_gate(
+    dict.fromkeys((OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC), PATIENCE_SECONDS)
+)
 
 
 class Connection:
@@ -99,8 +102,7 @@ class AskedBroker(VirtualBroker):
         """An answer, unless the broker has gone meanwhile. Raises KafkaError."""
         life = self.scope
         self.check_alive(life)
-        api = APIS[key]
-        handle = GATE(api, api.load())
+        handle = self.handler(APIS[key])
         context = SimpleNamespace(
             node_id=self.node_id,
             api_version=version,
@@ -109,11 +111,18 @@ class AskedBroker(VirtualBroker):
             client_host="127.0.0.1",
             connection=Connection(),
         )
-        answer = handle(self.services, context, request)
-        if has_to_wait(answer):
-            answer = await answer
+        try:
+            answer = handle(self.services, context, request)
+            if has_to_wait(answer):
+                answer = await answer
+        except CloseConnection as closed:
+            raise KafkaError(ErrorCode.NETWORK_EXCEPTION) from closed
         self.check_alive(life)
         return answer
+
+    def handler(self, api: Api) -> Handler:
+        """The handler of an API, with gates around it."""
+        return GATE(api, api.load())
 
     def check_alive(self, life: trio.CancelScope) -> None:
         """Raise KafkaError unless it lives, and did so all the time."""

@@ -9,6 +9,7 @@ from uuid import UUID
 import trio
 
 from kafkalite.clock import SystemClock
+from kafkalite.cluster.image import MetadataImage
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_coordinator_adapter import TopicNames
@@ -33,19 +34,24 @@ class CoordinatingBroker(AskedBroker):
 
     def begin(self) -> None:
         read = SimpleNamespace(name=READ, topic_id=UUID(int=5), partitions=[None])
+
+        def get(name: str) -> Any:
+            if name == OFFSETS_TOPIC:
+                return SimpleNamespace(partitions=self.partitions)
+            return read if name == READ else None
+
         topics: Any = SimpleNamespace(
-            get=lambda name: {
-                READ: read,
-                OFFSETS_TOPIC: SimpleNamespace(partitions=self.partitions),
-            }.get(name),
+            by_name=SimpleNamespace(get=get),
+            get=get,
             by_id=lambda topic_id: None,
             all=lambda: (),
         )
+        cluster: Any = SimpleNamespace(image=MetadataImage())
         clock = SystemClock(now_ms=lambda: 1_700_000_000_000)
         self.groups = GroupCoordinator(
             GroupConfig(),
             ConsumerOffsetsLog(topics, clock.now_ms),
-            TopicNames(topics),
+            TopicNames(topics, cluster),
             clock=clock,
             load=self.load,
         )

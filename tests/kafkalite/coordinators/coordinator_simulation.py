@@ -43,15 +43,6 @@ class CoordinatorSimulation(Simulation):
         is_stale = self.random.random() < 0.1
         return self.brokers.get(self.random.choice(BROKERS) if is_stale else leader)
 
-    def _leads(self, broker: CoordinatingBroker, index: int) -> bool:
-        """True if the controller has elected a broker, and it has heard of it."""
-        state = self.controller.states[index]
-        is_up = broker.is_alive and broker.has_begun
-        if not is_up or index >= len(broker.partitions):
-            return False
-        epoch = broker.partitions[index].leader_epoch
-        return (state.leader, state.leader_epoch) == (broker.node_id, epoch)
-
     async def _commit(self, group_id: str) -> None:
         offset = 0
         while True:
@@ -74,7 +65,7 @@ class CoordinatorSimulation(Simulation):
             if coordinator is None:
                 continue
             least = max(self.committed[group_id], self.shown[group_id])
-            leads = self._leads(coordinator, partition_of_key(group_id, PARTITIONS))
+            leads = self.knows_it_leads(coordinator, partition_of_key(group_id, PARTITIONS))
             try:
                 offset = await coordinator.fetch(group_id)
             except KafkaError:
@@ -91,7 +82,7 @@ class CoordinatorSimulation(Simulation):
             if not broker.is_alive or not broker.has_begun:
                 continue
             for index, shard in broker.groups.shards.loaded.items():
-                if not self._leads(broker, index):
+                if not self.knows_it_leads(broker, index):
                     continue
                 for group_id, offset in self.committed.items():
                     is_here = partition_of_key(group_id, PARTITIONS) == index

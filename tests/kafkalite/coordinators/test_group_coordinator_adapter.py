@@ -20,6 +20,7 @@ from kafkalite.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
 )
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from tests.kafkalite.apis.streams_member import joining
 from tests.kafkalite.group_requests import commit_request, fetch, find, join
 
 
@@ -124,3 +125,14 @@ def test_the_broker_s_configs_are_the_groups(family: str) -> None:
         value = default.integer(name) - 1 or 2
         config = group_config(BrokerConfig({name: f"{max(value, 3)}"}))
         assert getattr(config, field) == max(value, 3), name
+
+
+@pytest.mark.parametrize("protocols", ["classic,consumer", "classic,streams"])
+async def test_streams_groups_are_refused_where_they_are_not_offered(
+    connect: Any, protocols: str
+) -> None:
+    async with a_broker({"group.coordinator.rebalance.protocols": protocols}) as running:
+        client = await connect(running)
+        await find(client)
+        code = (await client.ask(joining())).error_code
+        assert (code == ErrorCode.UNSUPPORTED_VERSION) == ("streams" not in protocols)

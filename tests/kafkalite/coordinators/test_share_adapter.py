@@ -15,6 +15,7 @@ import trio
 import trio.testing
 
 from kafkalite.coordinators.share_adapter import EARLIEST, LATEST, find_offset
+from kafkalite.log.log import Log
 from kafkalite.replica.share.share_partition import StateUpdate
 from kafkalite.replica.share.state_batch import StateBatch
 from kafkalite.testing import broker as test_broker
@@ -197,8 +198,9 @@ async def test_time_passes_from_the_first_need_on(
     autojump_clock: trio.testing.MockClock,
 ) -> None:
     """Records that snapshots supersede are removed every five minutes."""
-    often = {"share_coordinator_snapshot_update_records_per_snapshot": "1"}
-    with one_share_group(initialized=False, **often) as group:
+    with one_share_group(
+        initialized=False, share_coordinator_snapshot_update_records_per_snapshot="1"
+    ) as group:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(group.share.run)
             await trio.sleep(3600)
@@ -212,3 +214,18 @@ async def test_time_passes_from_the_first_need_on(
             nursery.cancel_scope.cancel()
         assert before == [0, 1, 2, 3]
         assert [offset for offset, *_ in log.replay(index)] == [2, 3]
+
+
+def test_so_many_bytes_of_states_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: set[int] = set()
+    read = Log.read
+
+    def seen(self: Log, offset: int, max_bytes: int, **limits: Any) -> Any:
+        sizes.add(max_bytes)
+        return read(self, offset, max_bytes, **limits)
+
+    with one_share_group(share_coordinator_load_buffer_size="4321") as group:
+        monkeypatch.setattr(Log, "read", seen)
+        log = group.share.coordinator.log
+        assert list(log.replay(log.index_of(group.key())))
+    assert sizes == {4321}

@@ -33,12 +33,13 @@ class Controllers:
 
     async def ask(self, body: object, *, timeout_seconds: float) -> Answer:
         self.asked.append((trio.current_time(), body))
-        await trio.sleep(0.001)
         is_heartbeat = isinstance(body, BrokerHeartbeatRequest)
         answers = self.heartbeats if is_heartbeat else self.registrations
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         if isinstance(answer, NoController):
+            await trio.sleep(timeout_seconds)
             raise answer
+        await trio.sleep(0.001)
         return answer
 
     def heard(self, kind: type) -> list[object]:
@@ -177,3 +178,21 @@ async def test_controllers_that_are_gone_for_a_while(
         assert life.state is LifeState.RUNNING
         assert len(controllers.heartbeats) == 1
         nursery.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize("last", [NoController("gone"), CAUGHT_UP], ids=["gone", "silent"])
+async def test_it_goes_after_five_minutes_although_it_still_leads(
+    autojump_clock: trio.testing.MockClock, last: Answer
+) -> None:
+    life = lifecycle(Controllers(CAUGHT_UP, UNFENCED, last))
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(life.run)
+        await life.caught_up.wait()
+        life.ready()
+        await life.unfenced.wait()
+        life.begin_shutdown()
+        with trio.move_on_after(299):
+            await life.may_go.wait()
+        assert not life.may_go.is_set()
+        with trio.fail_after(6):  # a heartbeat waits for its answer up to 2 s
+            await life.may_go.wait()

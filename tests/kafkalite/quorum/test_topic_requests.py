@@ -74,3 +74,74 @@ async def test_a_topic_is_asked_for_again_after_a_failure(
         await trio.sleep(1)
         nursery.cancel_scope.cancel()
     assert len(link.asked) == 2
+
+
+async def test_a_refusal_stands_for_as_long_as_it_is_told(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    code = ErrorCode.INVALID_REPLICATION_FACTOR
+    refused = CreatableTopicResult(name="t", error_code=code, error_message="too few")
+    asking, link = channel(Quorum(A), CreateTopicsResponse(topics=[refused]))
+    requests = TopicRequests(asking)
+    topic = CreatableTopic(name="t")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(requests.run)
+        assert requests.ask_for(topic, 10) is None
+        await trio.sleep(1)
+        refusal = requests.ask_for(topic, 10)
+        assert refusal is not None
+        assert (refusal.code, refusal.message) == (code, "too few")
+        await trio.sleep(5)
+        assert requests.ask_for(topic, 10) is refusal
+        assert len(link.asked) == 1
+        assert requests.ask_for(topic) is None  # who does not wait for it has it asked for
+        await trio.sleep(1)
+        assert len(link.asked) == 2
+        assert requests.ask_for(topic, 10) is None  # as that one was for now only
+        await trio.sleep(11)
+        assert requests.ask_for(topic, 10) is None
+        await trio.sleep(1)
+        assert len(link.asked) == 4
+        nursery.cancel_scope.cancel()
+
+
+async def test_that_no_controller_answers_is_a_refusal(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    asking, _ = channel(Quorum(A), CreateTopicsResponse())
+    quorum = asking._quorum
+    assert isinstance(quorum, Quorum)
+    quorum.leader_address = None
+    requests = TopicRequests(asking)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(requests.run)
+        assert requests.ask_for(CreatableTopic(name="t"), 100) is None
+        await trio.sleep(60)
+        refusal = requests.ask_for(CreatableTopic(name="t"), 100)
+        assert refusal is not None
+        assert "no active controller" in str(refusal.message)
+        nursery.cancel_scope.cancel()
+
+
+async def test_refusals_are_kept_of_a_thousand_topics(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    names = [f"t{number}" for number in range(1200)]
+    refused = [
+        CreatableTopicResult(name=each, error_code=ErrorCode.INVALID_CONFIG) for each in names
+    ]
+    asking, _ = channel(Quorum(A), CreateTopicsResponse(topics=refused))
+    requests = TopicRequests(asking)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(requests.run)
+        for name in names:
+            requests.ask_for(CreatableTopic(name=name), 10)
+        await trio.sleep(1)
+        assert len(requests._refusals) == 1000
+        assert requests._retry_seconds == {}
+        assert requests.ask_for(CreatableTopic(name=names[-1]), 10) is not None
+        await trio.sleep(20)
+        requests.ask_for(CreatableTopic(name=names[0]), 10)
+        await trio.sleep(1)
+        assert [*requests._refusals] == names[:1]  # the others do not stand any more
+        nursery.cancel_scope.cancel()

@@ -17,6 +17,7 @@ from kafkalite.replica.replicated_topics import ReplicatedTopics
 from kafkalite.replication.replicas import Replicas
 from kafkalite.replication.throttle import Throttle, Throttles
 from kafkalite.requests.slices import at_once
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
@@ -38,6 +39,7 @@ class Replicated:
     def __init__(self, root: Path) -> None:
         config = BrokerConfig({"log.dirs": str(root), "listeners": "PLAINTEXT://127.0.0.1:0"})
         self.asked: list[str] = []
+        self.refusal: KafkaError | None = None
         self.told: list[tuple[UUID, int, UUID]] = []
         self.throttled_rate = inf
         self.logs = PartitionLogs(config, lambda: NOW_MS)
@@ -69,7 +71,12 @@ class Replicated:
             self.commit(
                 BrokerRegistrationChangeRecord(broker_id=node_id, broker_epoch=epoch, fenced=-1)
             )
-        self.topics = ReplicatedTopics(
+        self.topics = self.new_topics()
+        self._taker = self.topics
+
+    def new_topics(self) -> ReplicatedTopics:
+        """The topics of a start, before `opening`."""
+        return ReplicatedTopics(
             self.cluster,
             self.logs,
             self.replicas,
@@ -77,10 +84,10 @@ class Replicated:
             ask_for=self._ask_for,
             tell_directory=lambda *told: self.told.append(told),
         )
-        self._taker = self.topics
 
-    def _ask_for(self, new: NewTopic) -> None:
+    def _ask_for(self, new: NewTopic) -> KafkaError | None:
         self.asked.append(new.name)
+        return self.refusal if new.retry_seconds else None
 
     def commit(self, *records: object) -> None:
         """The decisions of the controllers."""

@@ -106,8 +106,7 @@ def test_a_transaction_says_so_in_the_attributes() -> None:
     assert is_transactional(transactional())
     assert not is_transactional(WHOLE)
     assert not is_transactional(transactional()[:60])
-    marker = transactional(is_control=True)
-    assert not is_transactional(marker), "a marker is not written by producers"
+    assert is_transactional(transactional(is_control=True)), "the log refuses it, later"
 
 
 def looked(*records: bytes | None, version: int = 9) -> Any:
@@ -115,7 +114,7 @@ def looked(*records: bytes | None, version: int = 9) -> Any:
 
 
 def test_whole_batches_of_no_transaction() -> None:
-    assert looked(WHOLE, WHOLE) == (None, True, frozenset())
+    assert looked(WHOLE, WHOLE) == (None, True, False, frozenset())
 
 
 @pytest.mark.parametrize("records", [None, b"", WHOLE[:-1], OLD, WHOLE + WHOLE])
@@ -136,6 +135,15 @@ def test_the_producers_of_transactions() -> None:
         (5).to_bytes(8) + (2).to_bytes(2),
         (6).to_bytes(8) + (0).to_bytes(2),
     }
+
+
+def test_a_batch_without_a_producer_id_has_no_producer() -> None:
+    for producer_id in (-1, -2):
+        found = looked(transactional(producer_id, 2), transactional(5, 2))
+        assert found.has_transactional
+        assert found.producers == {(5).to_bytes(8) + (2).to_bytes(2)}
+    alone = looked(transactional(-1, 2))
+    assert (alone.has_transactional, alone.producers) == (True, set())
 
 
 def test_an_unreadable_batch_before_any_transaction_is_told() -> None:

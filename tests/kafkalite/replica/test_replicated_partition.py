@@ -82,14 +82,14 @@ async def test_a_coordinator_writes_nothing_where_others_lead(
 
 
 @pytest.mark.parametrize(
-    ("name", "leader", "replicas", "coordinator", "here", "refused"),
+    ("name", "leader", "replicas", "coordinator", "here"),
     [
-        ("__consumer_offsets", ME, [ME], ME, ME, False),
-        ("__consumer_offsets", OTHER, [OTHER, ME], OTHER, -1, False),
-        ("__consumer_offsets", OTHER, [OTHER], OTHER, -1, False),
-        ("__consumer_offsets", ME, [ME, OTHER], ME, ME, False),
-        ("__transaction_state", ME, [ME], ME, ME, False),
-        ("__share_group_state", ME, [ME], -1, -1, True),
+        ("__consumer_offsets", ME, [ME], ME, ME),
+        ("__consumer_offsets", OTHER, [OTHER, ME], OTHER, -1),
+        ("__consumer_offsets", OTHER, [OTHER], OTHER, -1),
+        ("__consumer_offsets", ME, [ME, OTHER], ME, ME),
+        ("__transaction_state", ME, [ME], ME, ME),
+        ("__share_group_state", ME, [ME], ME, ME),
     ],
 )
 async def test_who_coordinates(
@@ -99,11 +99,9 @@ async def test_who_coordinates(
     replicas: list[int],
     coordinator: int,
     here: int,
-    refused: bool,
 ) -> None:
     partition = world.create(leader, *replicas, name=name)
     assert (partition.coordinator_id, partition.coordinated_here) == (coordinator, here)
-    assert partition.is_coordinating_refused is refused
 
 
 async def test_the_latest_offset_is_unknown_until_the_followers_have_said_where_they_are(

@@ -11,7 +11,11 @@ import pytest
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.stored.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
+from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
@@ -99,6 +103,14 @@ async def test_what_the_log_is_configured_for_follows_the_metadata(world: Replic
     assert refused.value.code is ErrorCode.MESSAGE_TOO_LARGE
 
 
+async def test_a_refusal_of_the_controllers_is_what_comes_of_a_topic(world: Replicated) -> None:
+    world.refusal = KafkaError(ErrorCode.INVALID_CONFIG, "no such config")
+    with pytest.raises(KafkaError) as refused:
+        world.topics.create(NewTopic("store", retry_seconds=10))
+    assert refused.value is world.refusal
+    assert world.asked == ["store"]
+
+
 async def test_topics_are_asked_of_the_controllers(world: Replicated) -> None:
     with pytest.raises(KafkaError) as refused:
         world.topics.create(NewTopic("new"))
@@ -117,17 +129,6 @@ async def test_a_directory_that_was_not_assigned_is_told(world: Replicated) -> N
     assert world.told == []
     world.change(replicas=[OTHER, ME], isr=[OTHER], directories=[UUID(int=0), UUID(int=0)])
     assert world.told == [(TOPIC_ID, 0, world.logs.directory_ids[0])]
-
-
-async def test_a_topic_that_may_not_be_coordinated_here_is_said_once(
-    world: Replicated, caplog: pytest.LogCaptureFixture
-) -> None:
-    world.create(ME, ME, OTHER, name="__share_group_state")
-    for isr in ([ME], [ME, OTHER]):
-        world.change(isr=isr)
-    said = [message for message in caplog.messages if "does not coordinate" in message]
-    assert len(said) == 1
-    assert said[0].startswith("__share_group_state-0 is led here")
 
 
 def many_partitions(topic_id: UUID, *, name: str = "many") -> list[object]:
@@ -150,6 +151,33 @@ def many_partitions(topic_id: UUID, *, name: str = "many") -> list[object]:
     ]
 
 
+async def test_nobody_waits_for_a_broker_that_is_fenced_with_many_partitions(
+    world: Replicated,
+) -> None:
+    """Nothing else would move the high watermark of a partition that nobody writes to."""
+    topic, *partitions = many_partitions(TOPIC_ID)
+    for each in partitions:
+        assert isinstance(each, PartitionRecord)
+        each.replicas = each.isr = [ME, OTHER, THIRD]
+        each.directories = [UUID(int=0)] * 3
+    world.commit(topic, *partitions)
+    leaders = [each.replica.leading for each in world.topics.here() if each.replica]
+    for partition, leading in zip(world.topics.here(), leaders, strict=True):
+        assert leading is not None
+        for follower in (OTHER, THIRD):
+            leading.fetched(follower, 0, 0, broker_epoch=10 + follower)
+        partition.append(records(b"a"))
+        leading.fetched(OTHER, 1, 0, broker_epoch=10 + OTHER)
+    assert {each.high_watermark for each in world.topics.here()} == {0}
+    shrunk = [
+        PartitionChangeRecord(partition_id=each.index, topic_id=TOPIC_ID, isr=[ME, OTHER])
+        for each in world.topics.here()
+    ]
+    fence = BrokerRegistrationChangeRecord(broker_id=THIRD, broker_epoch=10 + THIRD, fenced=1)
+    world.commit(*shrunk, fence)
+    assert {each.high_watermark for each in world.topics.here()} == {1}
+
+
 async def test_a_large_topic_is_opened_in_steps_and_seen_whole(world: Replicated) -> None:
     changes = at_once(world.cluster.changes_of(many_partitions(TOPIC_ID), is_snapshot=False))
     seen: list[tuple[int, int]] = []
@@ -161,6 +189,24 @@ async def test_a_large_topic_is_opened_in_steps_and_seen_whole(world: Replicated
     assert all(opened == 200 for opened, count in seen if count)
     assert len(world.topics.here()) == 200
     assert all(each.replica is not None and each.replica.leading for each in world.topics.here())
+
+
+async def test_at_a_start_a_large_topic_is_opened_in_steps_and_seen_whole(
+    world: Replicated,
+) -> None:
+    world.commit(*many_partitions(TOPIC_ID))
+    for partition in world.topics.here():
+        assert partition.replica is not None
+        world.replicas.remove(partition.replica)
+    topics = world.new_topics()
+    assert topics.get("many") is None
+    seen: list[int] = []
+    for _ in topics.opening():
+        topic = topics.get("many")
+        seen.append(0 if topic is None else len(topic.partitions))
+    assert seen == [0] * 200
+    assert len(topics.here()) == 200
+    assert all(each.replica is not None and each.replica.leading for each in topics.here())
 
 
 async def test_a_large_topic_that_is_gone_is_closed_in_steps(world: Replicated) -> None:

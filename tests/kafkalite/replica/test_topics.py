@@ -64,7 +64,7 @@ async def test_a_fetch_that_waits_is_told_that_its_topic_is_gone(
         request = FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=[topic])
         with trio.fail_after(SECONDS):
             await client.send(request, version)
-            parked = broker._running.services.topics._by_name["t"].partitions[0].watchers
+            parked = broker._running.services.topics.by_name["t"].partitions[0].watchers
             while not len(parked):  # noqa: ASYNC110 - no event tells that a fetch parks
                 await trio.sleep(0.001)
             broker.delete_topic("t")
@@ -109,4 +109,6 @@ async def test_twenty_clients_create_use_and_delete_topics() -> None:
         async with trio.open_nursery() as nursery:
             for number in range(CLIENTS):
                 nursery.start_soon(trio.to_thread.run_sync, work, b.bootstrap, number)
-        assert [topic.name for topic in b._running.services.topics if not topic.is_internal] == []
+        assert [
+            topic.name for topic in b._running.services.topics.all() if not topic.is_internal
+        ] == []

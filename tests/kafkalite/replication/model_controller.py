@@ -72,6 +72,7 @@ class Registered:
     heard_at: float
     fenced: bool = True
     leaving: bool = False
+    offline_directories: list[UUID] = field(default_factory=list[UUID])
 
 
 @dataclass
@@ -156,6 +157,7 @@ class Controller:
             if known is None or known.epoch != request.broker_epoch:
                 return response(error_code=ErrorCode.STALE_BROKER_EPOCH)
             known.heard_at = trio.current_time()
+            known.offline_directories = request.offline_log_dirs
             caught_up = request.current_metadata_offset >= known.epoch
             if known.fenced and caught_up and not request.want_fence:
                 known.fenced = False

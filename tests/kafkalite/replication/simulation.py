@@ -89,6 +89,15 @@ class Simulation:
             await self._break()
             nursery.cancel_scope.cancel()
 
+    def knows_it_leads(self, broker: VirtualBroker, index: int) -> bool:
+        """True if the controller has elected a broker, and it has heard of it."""
+        state = self.controller.states[index]
+        is_up = broker.is_alive and broker.has_begun
+        if not is_up or index >= len(broker.partitions):
+            return False
+        epoch = broker.partitions[index].leader_epoch
+        return (state.leader, state.leader_epoch) == (broker.node_id, epoch)
+
     def make_broker(self, node_id: int) -> VirtualBroker:
         return VirtualBroker(node_id, self.root / str(node_id), self.network, self.controller, self)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkalite.replication.replica import Replica
-from kafkalite.replication.replica_fetch import Wanted, check_epoch, divergence, read
+from kafkalite.replication.replica_fetch import Wanted, check_epoch, diverging_at, read
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.replication.one_replica import (
     FOLLOWED,
@@ -124,7 +124,7 @@ def test_a_broker_of_an_earlier_life_is_refused(leader: Replica) -> None:
 def test_where_histories_part(
     leader: Replica, offset: int, epoch: int, parts: tuple[int, int] | None
 ) -> None:
-    assert divergence(leader, offset, epoch) == parts
+    assert diverging_at(leader, offset, epoch) == parts
     assert asked(leader, wanted(offset, fetched=epoch)).diverging == parts
 
 
@@ -135,7 +135,7 @@ def test_what_this_log_does_not_know_is_out_of_range(
     leader.log.advance_high_watermark(3)
     leader.log.delete_records_before(2)
     with pytest.raises(KafkaError) as refused:
-        divergence(leader, offset, epoch)
+        diverging_at(leader, offset, epoch)
     assert refused.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
 
 

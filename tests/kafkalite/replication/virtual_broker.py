@@ -256,7 +256,7 @@ class VirtualBroker:
         leading = None if replica is None else replica.leading
         if replica is None or leading is None:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if not leading.has_enough:
+        if len(leading.in_sync.committed) < leading.needed_count:
             raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
         epoch = leading.leader_epoch
         batch = build_batch([Record(timestamp=0, value=value)])

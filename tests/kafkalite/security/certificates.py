@@ -46,8 +46,11 @@ class Authority:
         self._ca = trustme.CA()
         self.certificate = self._ca.cert_pem.bytes().decode()
 
-    def server(self, host: str = "127.0.0.1") -> Identity:
-        return self._identity(self._ca.issue_cert(host))
+    def server(self, *hosts: str, name: str = "server") -> Identity:
+        issued = self._ca.issue_cert(
+            *(hosts or ("127.0.0.1",)), common_name=name, organization_unit_name="brokers"
+        )
+        return self._identity(issued)
 
     def client(self, name: str) -> Identity:
         issued = self._ca.issue_cert(common_name=name, organization_name="kafkalite")

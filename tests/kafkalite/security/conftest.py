@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.kafkalite.security.secured import Users, users_of_acls
+from tests.kafkalite.security.token_provider import provider
+
+__all__ = ["provider", "users"]
 
 
 @pytest.fixture

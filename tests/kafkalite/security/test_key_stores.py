@@ -1,11 +1,15 @@
 """Key and trust stores in all formats, those of Java's keytool among them."""
 
+import contextlib
+import hashlib
 import shutil
 import ssl
 import subprocess
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafkalite.security.key_stores import (
     StoreError,
@@ -108,6 +112,61 @@ def test_stores_that_are_none(tmp_path: Path, kind: str) -> None:
         read_key_store(missing, kind, "pw", None)
     with pytest.raises(StoreError):
         read_trust_store(missing, kind, "pw")
+
+
+def jks(*entries: bytes, password: str = "pw", version: int = 2) -> bytes:
+    """A store of type JKS, signed."""
+    body = b"\xfe\xed\xfe\xed" + version.to_bytes(4) + len(entries).to_bytes(4) + b"".join(entries)
+    return body + hashlib.sha1(password.encode("utf-16-be") + b"Mighty Aphrodite" + body).digest()
+
+
+def jks_certificate(certificate: str) -> bytes:
+    der = ssl.PEM_cert_to_DER_cert(certificate)
+    return b"\0\x05X.509" + len(der).to_bytes(4) + der
+
+
+TRUSTED = b"\0\0\0\x02\0\x01a" + bytes(8) + jks_certificate(AUTHORITY.certificate)
+NO_CHAIN = b"\0\0\0\x01\0\x01k" + bytes(8) + b"\0\0\0\x01k" + bytes(4)
+
+
+def test_jks_written_here(tmp_path: Path) -> None:
+    file = tmp_path / "store"
+    file.write_bytes(jks(TRUSTED, TRUSTED))
+    assert len(read_trust_store(file, "JKS", "pw")) == 2
+    with pytest.raises(StoreError, match="the password is wrong"):
+        read_trust_store(file, "JKS", "other")
+    file.write_bytes(jks(NO_CHAIN))
+    with pytest.raises(StoreError, match="a key has no certificate"):
+        read_key_store(file, "JKS", "pw", None)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("fuzzed") / "store"
+
+
+# Bytes after a store make the library try BER, with a warning.
+@pytest.mark.filterwarnings("ignore:PKCS#12 bundle could not be parsed as DER")
+@given(
+    st.sampled_from([jks(TRUSTED), jks(NO_CHAIN), jks(TRUSTED, NO_CHAIN), SERVER.pkcs12("pw")]),
+    st.lists(st.tuples(st.integers(0, 2000), st.binary(max_size=5)), min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_no_store_does_anything_but_parse_or_be_refused(
+    file: Path, store: bytes, changes: list[tuple[int, bytes]], is_signed: bool
+) -> None:
+    changed = bytearray(store)
+    for position, data in changes:
+        changed[position : position + len(data)] = data
+    if is_signed and store.startswith(b"\xfe\xed"):
+        body = bytes(changed[:-20])
+        digest = hashlib.sha1("pw".encode("utf-16-be") + b"Mighty Aphrodite" + body).digest()
+        changed[-20:] = digest
+    file.write_bytes(changed)
+    with contextlib.suppress(StoreError):
+        read_key_store(file, "JKS", "pw", None)
+    with contextlib.suppress(StoreError):
+        read_trust_store(file, "JKS", "pw")
 
 
 def test_other_kinds_are_named(tmp_path: Path) -> None:

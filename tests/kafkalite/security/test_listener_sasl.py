@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -114,21 +115,52 @@ def test_signed_tokens_are_verified_by_their_keys(tmp_path: Path) -> None:
         "sasl.oauthbearer.jwks.endpoint.url": f"file://{file}",
         "sasl.oauthbearer.sub.claim.name": "name",
         "sasl.oauthbearer.expected.issuer": "us",
+        "sasl.oauthbearer.expected.audience": "here, there",
+        "sasl.oauthbearer.clock.skew.seconds": "1000",
+        "sasl.oauthbearer.scope.claim.name": "may",
     }
     mechanism = mechanisms("OAUTHBEARER", configs)["OAUTHBEARER"]
 
-    def is_taken(**changes: str) -> bool:
+    def is_taken(**changes: object) -> bool:
         claims = {"name": "alice", "iat": 1_600_000_000, "exp": 9_999_999_999, "iss": "us"}
-        signed = jwt.encode(claims | changes, key, "RS256", headers={"kid": "a"})
+        claims |= {"aud": "there", "scope": 7, **changes}
+        signed = jwt.encode(claims, key, "RS256", headers={"kid": "a"})
         server = mechanism.start()
         server.evaluate(b"n,,\1auth=Bearer " + signed.encode() + b"\1\1")
         return server.is_complete and server.user == "alice"
 
     assert is_taken()
     assert not is_taken(iss="them")
+    assert not is_taken(aud="elsewhere")
+    assert not is_taken(may=["twice", "twice"])
+    now = time.time()
+    assert is_taken(exp=now - 500)
+    assert not is_taken(exp=now - 1500)
     server = mechanism.start()
     server.evaluate(b"n,,\1auth=Bearer " + UNSIGNED + b"\1\1")
     assert not server.is_complete, "a token that is not signed is not taken"
+
+
+def test_keys_are_fetched_when_the_configs_say() -> None:
+    given: list[RefreshTimes] = []
+
+    def keys_of(url: str, times: RefreshTimes) -> UrlKeys:
+        given.append(times)
+        return UrlKeys(url, times)
+
+    config = BrokerConfig(
+        {
+            **SIGNED,
+            "listeners": "SASL_PLAINTEXT://127.0.0.1:0",
+            "sasl.enabled.mechanisms": "OAUTHBEARER",
+            "sasl.oauthbearer.jwks.endpoint.url": "https://keys.example",
+            "sasl.oauthbearer.jwks.endpoint.refresh.ms": "1001",
+            "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms": "102",
+            "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms": "203",
+        }
+    )
+    listener_sasl(ListenerConfigs(config, "SASL_PLAINTEXT", 1), Store(), {}, keys_of)
+    assert given == [RefreshTimes(refresh=1.001, retry=0.102, retry_max=0.203)]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.config.listener_configs import ListenerConfigs
-from kafkalite.security.listener_tls import listener_context
+from kafkalite.security.listener_tls import listener_tls
 from tests.kafkalite.security.certificates import Authority
 
 AUTHORITY = Authority()
@@ -27,7 +27,7 @@ TRUST = {
 
 def context(configs: dict[str, str], *, with_sasl: bool = False) -> ssl.SSLContext:
     config = BrokerConfig({"listeners": "SSL://127.0.0.1:0", **configs})
-    return listener_context(ListenerConfigs(config, "SSL", 1), with_sasl=with_sasl)
+    return listener_tls(ListenerConfigs(config, "SSL", 1), with_sasl=with_sasl).context
 
 
 def test_a_key_in_the_configs() -> None:
@@ -132,6 +132,11 @@ def test_protocols_and_suites_are_the_listener_s() -> None:
         (PEM | {"ssl.provider": "BC"}, "ssl.provider=BC: kafkalite does not have this"),
         (PEM | {"ssl.engine.factory.class": "org.example.X"}, "kafkalite does not have this"),
         (PEM | {"ssl.trustmanager.algorithm": "X"}, "kafkalite does not have this"),
+        (PEM | {"ssl.keymanager.algorithm": "X"}, "kafkalite does not have this"),
+        (
+            PEM | {"ssl.secure.random.implementation": "NativePRNG"},
+            "ssl.secure.random.implementation=NativePRNG: kafkalite does not have this",
+        ),
         ({"ssl.keystore.type": "PEM", "ssl.keystore.location": "/no/such"}, "/no/such"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,8 +16,12 @@ from kafkalite.security.jaas import (
     SCRAM_MODULE,
     JaasEntry,
 )
-from kafkalite.security.peer_logins import login_of
+from kafkalite.security.peer_logins import login_of, patience, refresh_window
 from kafkalite.security.sasl.client import SaslClient
+from kafkalite.security.sasl.mechanism import SaslFailure
+from kafkalite.security.sasl.own_tokens import RefreshWindow
+from kafkalite.security.sasl.token_endpoint import Patience
+from tests.kafkalite.security.token_provider import Provider
 
 LOGIN = 'username="node" password="secret"'
 ENDPOINT = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler"
@@ -25,7 +30,11 @@ ENDPOINT = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbac
 def client(
     mechanism: str, own: Mapping[str, str], jaas_file: Mapping[str, JaasEntry] | None = None
 ) -> SaslClient:
-    """With configs of the listener and mechanism."""
+    return login_of(mechanism, configs(mechanism, own), jaas_file or {})()
+
+
+def configs(mechanism: str, own: Mapping[str, str]) -> ListenerConfigs:
+    """The configs of a listener and mechanism."""
     prefix = f"listener.name.internal.{mechanism.lower()}."
     config = BrokerConfig(
         {
@@ -34,7 +43,7 @@ def client(
             **{f"{prefix}{name}": value for name, value in own.items()},
         }
     )
-    return login_of(mechanism, ListenerConfigs(config, "INTERNAL", 1), jaas_file or {})()
+    return ListenerConfigs(config, "INTERNAL", 1)
 
 
 @pytest.mark.parametrize(
@@ -75,10 +84,67 @@ def test_a_token_of_a_file(tmp_path: Path) -> None:
     assert made.first() == b"n,,\x01auth=Bearer a.b.c\x01\x01"
 
 
+def test_a_token_of_an_identity_provider(provider: Provider) -> None:
+    made = client(
+        "OAUTHBEARER",
+        {
+            **OF_ENDPOINT,
+            "sasl.oauthbearer.token.endpoint.url": provider.url,
+            "sasl.oauthbearer.client.credentials.client.id": "node",
+            "sasl.oauthbearer.client.credentials.client.secret": "se:cret",
+            "sasl.oauthbearer.scope": "brokers",
+        },
+    )
+    assert made.first().startswith(b"n,,\x01auth=Bearer 1.")
+    login = base64.b64encode(b"node:se:cret").decode()
+    assert provider.asked == [
+        (f"Basic {login}", "grant_type=client_credentials&scope=brokers"),
+    ]
+
+
 OF_ENDPOINT = {
     "sasl.jaas.config": f"{OAUTHBEARER_MODULE} required;",
     "sasl.login.callback.handler.class": ENDPOINT,
 }
+AT_PROVIDER = OF_ENDPOINT | {
+    "sasl.oauthbearer.token.endpoint.url": "http://127.0.0.1:1/token",
+    "sasl.oauthbearer.client.credentials.client.id": "node",
+    "sasl.oauthbearer.client.credentials.client.secret": "secret",
+}
+
+
+def test_the_pace_of_logins() -> None:
+    paces = {
+        "sasl.login.connect.timeout.ms": "0",
+        "sasl.login.read.timeout.ms": "2000",
+        "sasl.login.retry.backoff.ms": "1500",
+        "sasl.login.retry.backoff.max.ms": "7000",
+        "sasl.login.refresh.window.factor": "0.5",
+        "sasl.login.refresh.window.jitter": "0.25",
+        "sasl.login.refresh.min.period.seconds": "3",
+        "sasl.login.refresh.buffer.seconds": "4",
+    }
+    found = configs("OAUTHBEARER", paces)
+    asked = patience(found)
+    assert (asked.read, asked.first_wait, asked.longest) == (2, 1.5, 7)
+    assert asked.connect > 86400  # for ever
+    assert refresh_window(found) == RefreshWindow(0.5, 0.25, 3, 4)
+    unset = configs("OAUTHBEARER", {})
+    assert patience(unset) == Patience()
+    assert refresh_window(unset) == RefreshWindow()
+
+
+def test_the_pace_counts(provider: Provider) -> None:
+    """An error is final without a wait, and a token of 1970 is renewed at once."""
+    own = AT_PROVIDER | {
+        "sasl.oauthbearer.token.endpoint.url": provider.url,
+        "sasl.login.retry.backoff.ms": "0",
+    }
+    provider.statuses = [500]
+    made = login_of("OAUTHBEARER", configs("OAUTHBEARER", own), {})
+    with pytest.raises(SaslFailure, match="HTTP status 500"):
+        made().first()
+    assert made().first() != made().first()
 
 
 @pytest.mark.parametrize(
@@ -105,6 +171,12 @@ OF_ENDPOINT = {
             "OAUTHBEARER",
             OF_ENDPOINT | {"sasl.oauthbearer.token.endpoint.url": "https://a/b"},
             "are not set",
+        ),
+        ("OAUTHBEARER", AT_PROVIDER | {"sasl.login.read.timeout.ms": "-1"}, "it is negative"),
+        (
+            "OAUTHBEARER",
+            AT_PROVIDER | {"sasl.login.retry.backoff.max.ms": "99"},
+            "is less than sasl.login.retry.backoff.ms",
         ),
     ],
 )

@@ -1,6 +1,10 @@
 """Rules for the names of certificates, with the examples of KIP-371 and Kafka's documentation."""
 
+import contextlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafkalite.requests.principal import ANONYMOUS, Principal
 from kafkalite.security.principal_mapping import NoMatchingRule, PrincipalMapper
@@ -54,3 +58,20 @@ def test_without_a_certificate_one_is_anonymous() -> None:
     mapper = PrincipalMapper("DEFAULT")
     assert mapper.principal(None) == ANONYMOUS
     assert mapper.principal("CN=a") == Principal("User", "CN=a")
+
+
+@given(
+    st.lists(
+        st.sampled_from(["RULE:", "DEFAULT", "/", "$1", "$9", "(", ")", ".*", "^", "L", ",", "\\"])
+        | st.text(max_size=3),
+        max_size=12,
+    ).map("".join),
+    st.text(max_size=20),
+)
+def test_any_rules_are_refused_or_name_a_user(rules: str, name: str) -> None:
+    try:
+        mapper = PrincipalMapper(rules)
+    except ValueError:
+        return
+    with contextlib.suppress(NoMatchingRule):
+        assert isinstance(mapper.name(name), str)

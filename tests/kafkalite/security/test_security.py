@@ -203,7 +203,7 @@ def test_each_protocol_asks_for_its_own(
 ) -> None:
     listener = security(configs).listener(1, name, name)
     assert listener.protocol == name
-    assert (listener.context is not None) is has_context
+    assert (listener.tls is not None) is has_context
     assert (listener.mechanisms is not None) is has_mechanisms
     assert (listener.principals is not None) is has_principals
 
@@ -221,7 +221,7 @@ def test_a_key_that_was_changed_is_used_for_new_connections() -> None:
         }
     }
     after = made.listener(1, "SSL", "SSL")
-    assert after.context is not before.context
+    assert after.tls is not before.tls
     assert made.listener(1, "SSL", "SSL") is after
 
 
@@ -244,14 +244,14 @@ def test_other_configs_of_a_running_listener_are_those_of_its_start() -> None:
     }
     after = made.listener(1, "SASL_SSL", "SASL_SSL")
     assert after.mechanisms is before.mechanisms
-    assert before.context is not None
-    assert after.context is not None
-    assert after.context is not before.context
-    assert after.context.verify_mode == before.context.verify_mode
+    assert before.tls is not None
+    assert after.tls is not None
+    assert after.tls is not before.tls
+    assert after.tls.context.verify_mode == before.tls.context.verify_mode
     anew = Security(config, Image).listener(1, "SASL_SSL", "SASL_SSL")
     assert list(anew.mechanisms or ()) == ["SCRAM-SHA-512"]
-    assert anew.context is not None
-    assert anew.context.verify_mode is ssl.CERT_REQUIRED
+    assert anew.tls is not None
+    assert anew.tls.context.verify_mode is ssl.CERT_REQUIRED
 
 
 def test_a_key_that_went_bad_leaves_the_earlier_one(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,16 +14,23 @@ import trio.lowlevel
 
 from kafkalite.apis import APIS
 from kafkalite.clock import SystemClock
-from kafkalite.cluster.features import STREAMS_VERSION
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from kafkalite.cluster.features import SHARE_VERSION, STREAMS_VERSION
+from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_coordinator_adapter import TopicNames
+from kafkalite.coordinators.share_coordinator.coordinator import (
+    ShareCoordinator,
+    ShareCoordinatorConfig,
+)
+from kafkalite.coordinators.share_coordinator.state_log import ShareStateLog
 from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
 from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
 from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
+from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
+from kafkalite.replica.replicated_partition import ReplicatedPartition
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.server.replication_gate import replication_gate
 from kafkalite.wire.api_keys import ApiKey
@@ -31,16 +38,29 @@ from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.codec import encode_response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.message_codec import join
+from kafkalite.wire.messages import (
+    delete_share_group_state,
+    initialize_share_group_state,
+    read_share_group_state,
+    read_share_group_state_summary,
+    write_share_group_state,
+)
 from kafkalite.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest
 from kafkalite.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
 )
+from kafkalite.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from kafkalite.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
+from kafkalite.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
+from kafkalite.wire.messages.describe_share_group_offsets import (
+    DescribeShareGroupOffsetsRequest,
+    DescribeShareGroupOffsetsRequestGroup,
+)
 from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRequest
 from kafkalite.wire.messages.end_txn import EndTxnRequest
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
@@ -60,6 +80,8 @@ from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
+from kafkalite.wire.messages.share_group_describe import ShareGroupDescribeRequest
+from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from kafkalite.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
@@ -67,8 +89,37 @@ from kafkalite.wire.rows import message_of_row, row_of, rows_of
 from tests.kafkalite.coordinators.asked_broker import Connection
 from tests.kafkalite.replica.replicated import ME, OTHER, Replicated, replicated
 
-READ_ID, TRANSACTIONS_ID = UUID(int=9), UUID(int=10)
+READ_ID, TRANSACTIONS_ID, STATES_ID = UUID(int=9), UUID(int=10), UUID(int=11)
 PATIENCE_SECONDS = 5.0
+
+
+class NoStates:
+    """A share coordinator for group coordinators that refuses nothing, and keeps nothing."""
+
+    def initialize_state(self, *asked: object) -> None:
+        pass
+
+    def delete_state(self, *asked: object) -> None:
+        pass
+
+    def describe_state(self, *asked: object) -> tuple[int, int, int]:
+        return -1, -1, 0
+
+    def latest_offset(self, *asked: object) -> int:
+        return 0
+
+
+class Share:
+    """The part of ShareServices that handlers need. The topic of the states is there."""
+
+    def __init__(self, coordinator: ShareCoordinator) -> None:
+        self.coordinator = coordinator
+
+    def when_ready(self, context: object, names: object, respond: Callable[[], Any]) -> Any:
+        return respond()
+
+    async def make_ready(self, context: object, names: object) -> None:
+        pass
 
 
 class Coordinating:
@@ -81,7 +132,11 @@ class Coordinating:
         topics = world.topics
         clock = SystemClock(now_ms=lambda: 1)
         self.groups = GroupCoordinator(
-            GroupConfig(), ConsumerOffsetsLog(topics, clock.now_ms), TopicNames(topics), clock=clock
+            GroupConfig(),
+            ConsumerOffsetsLog(topics, clock.now_ms),
+            TopicNames(topics, world.cluster),
+            clock=clock,
+            share_state=lambda: KeeperNextDoor(NoStates()),
         )
         world.cluster.subscribe(lambda records: self.groups.leaders_changed())
         world.create(ME, ME, OTHER, name=TRANSACTIONS_TOPIC, topic_id=TRANSACTIONS_ID)
@@ -94,28 +149,42 @@ class Coordinating:
             server_version=lambda: 2,
         )
         world.cluster.subscribe(lambda records: self.transactions.leaders_changed())
+        world.create(ME, ME, OTHER, name=SHARE_STATE_TOPIC, topic_id=STATES_ID)
+        self.share = ShareCoordinator(
+            ShareCoordinatorConfig(),
+            ShareStateLog(topics, clock.now_ms),
+            partition_count=lambda topic_id: 1,
+            now_ms=clock.now_ms,
+        )
         self.services: Any = SimpleNamespace(
+            share=Share(self.share),
             topics=topics,
             group_coordinator=self.groups,
             transaction_coordinator=self.transactions,
             now_ms=clock.now_ms,
             cluster=SimpleNamespace(
-                features={STREAMS_VERSION: 1}, has_producer_id=lambda node_id: True
+                features={STREAMS_VERSION: 1, SHARE_VERSION: 1},
+                has_producer_id=lambda node_id: True,
             ),
         )
 
-    def copy(self) -> None:
-        """The follower has everything."""
-        replica = self.partition.replica
+    def copy(self, name: str = OFFSETS_TOPIC) -> None:
+        """The follower has everything of a coordinators' topic."""
+        topic = self.world.topics.get(name)
+        assert topic is not None
+        (partition,) = topic.partitions
+        assert isinstance(partition, ReplicatedPartition)
+        replica = partition.replica
         assert replica is not None
         assert replica.leading is not None
         replica.leading.fetched(OTHER, replica.log.log_end_offset, 0, 10 + OTHER)
-        self.partition.changed()
+        partition.changed()
 
     async def ask(self, key: ApiKey, version: int, request: Any) -> Any:
         """The answer as a message; it fits into its version."""
         api = APIS[key]
-        patience = {OFFSETS_TOPIC: PATIENCE_SECONDS, TRANSACTIONS_TOPIC: PATIENCE_SECONDS}
+        guarded = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC)
+        patience = dict.fromkeys(guarded, PATIENCE_SECONDS)
         handle = replication_gate(patience)(api, api.load())
         context = SimpleNamespace(
             node_id=ME,
@@ -194,6 +263,13 @@ REQUESTS: dict[ApiKey, Any] = {
         group_id="g", member_id="m", member_epoch=0, topology=None
     ),
     ApiKey.STREAMS_GROUP_DESCRIBE: StreamsGroupDescribeRequest(group_ids=["g"]),
+    ApiKey.SHARE_GROUP_HEARTBEAT: ShareGroupHeartbeatRequest("g", "m", 0, None, ["read"]),
+    ApiKey.SHARE_GROUP_DESCRIBE: ShareGroupDescribeRequest(group_ids=["g"]),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: DescribeShareGroupOffsetsRequest(
+        groups=[DescribeShareGroupOffsetsRequestGroup(group_id="g", topics=None)]
+    ),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: AlterShareGroupOffsetsRequest(group_id="g"),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: DeleteShareGroupOffsetsRequest(group_id="g"),
     ApiKey.DELETE_GROUPS: DeleteGroupsRequest(groups_names=["g"]),
     ApiKey.LIST_GROUPS: ListGroupsRequest(),
 }
@@ -218,4 +294,42 @@ OF_TRANSACTIONS: dict[ApiKey, Any] = {
     ApiKey.END_TXN: EndTxnRequest(transactional_id="t", producer_id=5, committed=True),
     ApiKey.DESCRIBE_TRANSACTIONS: DescribeTransactionsRequest(transactional_ids=["t"]),
     ApiKey.LIST_TRANSACTIONS: ListTransactionsRequest(),
+}
+
+
+def _of_state(request: type[Any], topic: type[Any], part: object) -> Any:
+    """About one share partition."""
+    return request(group_id="g", topics=[topic(topic_id=READ_ID, partitions=[part])])
+
+
+INITIALIZE = _of_state(
+    initialize_share_group_state.InitializeShareGroupStateRequest,
+    initialize_share_group_state.InitializeStateData,
+    initialize_share_group_state.PartitionData(partition=0, state_epoch=1, start_offset=7),
+)
+
+OF_STATES: dict[ApiKey, Any] = {
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: INITIALIZE,
+    ApiKey.READ_SHARE_GROUP_STATE: _of_state(
+        read_share_group_state.ReadShareGroupStateRequest,
+        read_share_group_state.ReadStateData,
+        read_share_group_state.PartitionData(partition=0, leader_epoch=1),
+    ),
+    ApiKey.WRITE_SHARE_GROUP_STATE: _of_state(
+        write_share_group_state.WriteShareGroupStateRequest,
+        write_share_group_state.WriteStateData,
+        write_share_group_state.PartitionData(
+            partition=0, state_epoch=1, leader_epoch=1, start_offset=7
+        ),
+    ),
+    ApiKey.DELETE_SHARE_GROUP_STATE: _of_state(
+        delete_share_group_state.DeleteShareGroupStateRequest,
+        delete_share_group_state.DeleteStateData,
+        delete_share_group_state.PartitionData(partition=0),
+    ),
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _of_state(
+        read_share_group_state_summary.ReadShareGroupStateSummaryRequest,
+        read_share_group_state_summary.ReadStateSummaryData,
+        read_share_group_state_summary.PartitionData(partition=0, leader_epoch=-1),
+    ),
 }

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from kafkalite.apis import APIS
+from kafkalite.requests.context import RequestContext
+from kafkalite.requests.principal import Principal
 from kafkalite.security.acls import Operation, ResourceType
+from kafkalite.server.authorize_gate import authorize_gate
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages import fetch, heartbeat, produce
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kafkalite.wire.messages.delete_acls import DeleteAclsRequest
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.list_offsets import (
@@ -19,7 +26,9 @@ from kafkalite.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from tests.kafkalite.acl_filters import deletion
 from tests.kafkalite.conftest import Client, batch
+from tests.kafkalite.security.authorizers import acl, authorizer
 from tests.kafkalite.security.secured import Users, allow, grant
 
 DENIED = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -117,6 +126,46 @@ async def test_a_client_that_says_it_is_a_replica_needs_the_cluster_s_action(
         request = wanted(topic_id, version, replica_id=2)
     response = await alice.ask(request, version)
     assert response.responses[0].partitions[0].error_code == DENIED
+
+
+async def test_what_a_connection_may_is_taken_from_it_while_it_lasts(users: Users) -> None:
+    """Its decisions are remembered, until the entries change."""
+    root, alice = await users.user("root"), await users.user("alice")
+    topic_id = await id_of_secret(root)
+    rights = [
+        allow(operation, ResourceType.TOPIC, "secret")
+        for operation in (Operation.READ, Operation.WRITE)
+    ]
+    for code in (0, DENIED, 0):
+        if code == DENIED:
+            await root.ask(DeleteAclsRequest(filters=[deletion()]))
+        else:
+            await grant(users, *rights)
+        for _ in range(2):
+            (written,) = (await alice.ask(produced("secret"), 9)).responses
+            assert written.partition_responses[0].error_code == code
+            (read,) = (await alice.ask(wanted(topic_id, 17), 17)).responses
+            assert read.partitions[0].error_code == code
+
+
+@pytest.mark.parametrize("api_key", [ApiKey.PRODUCE, ApiKey.FETCH])
+def test_what_one_principal_may_is_no_answer_for_another(api_key: ApiKey) -> None:
+    """The same connection, whose principal is another from now on."""
+    alices = acl("t", Operation.ALL)
+    allowed: list[bool] = []
+
+    def handle(services: Any, context: Any, request: Any) -> None:
+        may = context.may_write if api_key is ApiKey.PRODUCE else context.may_read
+        allowed.append(may("t"))
+
+    gated = authorize_gate(authorizer(alices))(APIS[api_key], handle)
+    nothing: Any = SimpleNamespace()
+    context = RequestContext(1, api_key, 9, "c", "10.0.0.1", "SECURED", 0.0, nothing)
+    request: Any = (None, -1, 1000, []) if api_key is ApiKey.PRODUCE else ("", -1, (-1, -1))
+    for name in ("alice", "bob", "alice"):
+        context.principal = Principal("User", name)
+        gated(nothing, context, request)
+    assert allowed == [True, False, True]
 
 
 async def test_rights_count_from_the_next_request_on(users: Users) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import socket
 import struct
 
+import pytest
 import trio
 
+from kafkalite.server.connection import Connection
 from kafkalite.testing import broker as test_broker
 from tests.kafkalite.frames import GOOD
 
@@ -39,6 +41,41 @@ async def test_many_connections_that_say_nothing(
             sock.close()
 
 
+class Counted(trio.abc.Instrument):
+    """Counts something in each step of a task."""
+
+    def __init__(self) -> None:
+        self.in_step = [0]
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self.in_step.append(0)
+
+
+async def test_a_crowd_of_idle_connections_is_closed_little_by_little(
+    broker: test_broker, autojump_clock: trio.testing.MockClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All at once they would hold the loop: logins that never end may be thousands."""
+    counted = Counted()
+    abort = Connection.abort
+
+    def counting(connection: Connection, reason: str) -> None:
+        counted.in_step[-1] += reason == "idle"
+        abort(connection, reason)
+
+    monkeypatch.setattr(Connection, "abort", counting)
+    host, _, port = broker.bootstrap.rpartition(":")
+    silent = [socket.create_connection((host, int(port))) for _ in range(200)]
+    try:
+        trio.lowlevel.add_instrument(counted)
+        await trio.sleep(720)
+        trio.lowlevel.remove_instrument(counted)
+        assert sum(counted.in_step) == len(silent)
+        assert max(counted.in_step) <= 64
+    finally:
+        for sock in silent:
+            sock.close()
+
+
 async def test_no_more_connections_than_allowed(connect) -> None:
     async with test_broker({"max.connections": 2}) as running:
         first, second = await connect(running), await connect(running)
@@ -62,3 +99,14 @@ async def test_no_more_connections_from_one_address_than_allowed(connect) -> Non
         second = await connect(running)
         assert await second.is_closed()
         assert await first.ask(GOOD)
+
+
+async def test_no_faster_than_allowed(connect, autojump_clock: trio.testing.MockClock) -> None:
+    """One a second are ten in the ten seconds of Kafka's windows. The next waits for a second."""
+    async with test_broker({"max.connection.creation.rate": 1}) as running:
+        for _ in range(10):
+            await (await connect(running)).ask(GOOD)
+        begun = trio.current_time()
+        assert begun < 1
+        assert await (await connect(running)).ask(GOOD)
+        assert trio.current_time() - begun >= 1

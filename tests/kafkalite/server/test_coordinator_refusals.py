@@ -19,6 +19,8 @@ from tests.kafkalite.server.coordinating import (
     ADD_MANY,
     FETCH,
     INIT,
+    INITIALIZE,
+    OF_STATES,
     OF_TRANSACTIONS,
     REQUESTS,
     Coordinating,
@@ -91,8 +93,35 @@ async def test_each_api_of_transactions_says_so_in_each_version(
     assert unavailable in codes_in(await coordinating.ask(key, version, request))
 
 
+@pytest.mark.parametrize(
+    ("key", "version"), [(key, version) for key in OF_STATES for version in versions(key)]
+)
+async def test_each_api_of_share_states_says_so_in_each_version(
+    autojump_clock: MockClock, coordinating: Coordinating, key: ApiKey, version: int
+) -> None:
+    """Also one that only tells what there is, and nothing of that is told."""
+    unavailable = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    for asked in (ApiKey.INITIALIZE_SHARE_GROUP_STATE, key):
+        at_version = version if asked is key else 0
+        answer = await coordinating.ask(asked, at_version, OF_STATES[asked])
+        assert codes_in(answer) == {unavailable}
+        assert "start_offset=7" not in repr(answer)
+
+
+async def test_a_share_state_that_is_replicated_is_told(
+    autojump_clock: MockClock, coordinating: Coordinating
+) -> None:
+    await coordinating.ask(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, INITIALIZE)
+    coordinating.copy("__share_group_state")
+    key = ApiKey.READ_SHARE_GROUP_STATE_SUMMARY
+    answer = await coordinating.ask(key, 1, OF_STATES[key])
+    assert codes_in(answer) == {ErrorCode.NONE}
+    assert answer.results[0].partitions[0].start_offset == 7
+
+
 def test_no_api_of_coordinators_is_forgotten() -> None:
     assert set(GUARDS) == {
         *(*REQUESTS, ApiKey.OFFSET_FETCH, ApiKey.TXN_OFFSET_COMMIT),
         *OF_TRANSACTIONS,
+        *OF_STATES,
     }

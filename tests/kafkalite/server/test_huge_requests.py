@@ -170,7 +170,11 @@ async def check_each_list(
                 assert max(holds) < MOST_SECONDS, (path, known)
 
 
-@pytest.mark.parametrize("key", FREQUENT, ids=lambda key: key.name)
+@pytest.mark.parametrize(
+    "key",
+    [FREQUENT[0], *(pytest.param(key, marks=pytest.mark.slow) for key in FREQUENT[1:])],
+    ids=lambda key: key.name,
+)
 async def test_very_many_elements_of_a_frequent_request(key: ApiKey) -> None:
     await check_each_list(key, APIS[key].max_version)
 

@@ -115,7 +115,7 @@ async def test_a_timer_expires_in_a_turn(stack: ExitStack) -> None:
     timer, forgotten = Timer(lambda: expired.append(1)), Timer(lambda: expired.append(2))
     loop.set_timer(timer, trio.current_time() - 1)
     loop.set_timer(forgotten, trio.current_time() - 1)
-    loop.forget_timer(forgotten)
+    forgotten.close()
     assert woken
     assert loop.next_deadline < trio.current_time()
     loop.turn(())

@@ -284,6 +284,34 @@ def test_what_openssl_holds_is_input(connected: Ends) -> None:
         connected.transport.recv_into(memoryview(room))
 
 
+def test_several_records_are_received_at_once_and_then_the_end(connected: Ends) -> None:
+    assert connected.client is not None
+    sent = LARGE[:60_000]  # in four records
+    connected.client.sendall(sent)
+    connected.client.shutdown(socket.SHUT_WR)
+    room = bytearray(100_000)
+    assert connected.transport.recv_into(memoryview(room)) == len(sent)
+    assert room[: len(sent)] == sent
+    assert connected.transport.has_input
+    assert connected.transport.recv_into(memoryview(room)) == 0
+    assert connected.transport.recv(1) == b""
+
+
+def test_a_broken_record_fails_the_call_after_the_good_ones(connected: Ends) -> None:
+    assert connected.client is not None
+    connected.client.sendall(b"good")
+    below = socket.socket(fileno=os.dup(connected.client.fileno()))
+    below.sendall(bytes.fromhex("1703030020") + bytes(32))
+    below.close()
+    room = bytearray(100)
+    assert connected.transport.recv_into(memoryview(room)) == 4
+    assert connected.transport.has_input
+    with pytest.raises(ssl.SSLError):
+        connected.transport.recv_into(memoryview(room))
+    with pytest.raises(ssl.SSLError):
+        connected.transport.recv(1)
+
+
 def test_everything_is_sent_in_parts(connected: Ends, tmp_path: Path) -> None:
     transport = connected.transport
     size = len(LARGE)

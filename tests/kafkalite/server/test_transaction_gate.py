@@ -48,7 +48,10 @@ class Leader:
         self.offsets = replicated.create(ME, ME, name=OFFSETS_TOPIC, topic_id=UUID(int=9))
         topics, clock = replicated.topics, SystemClock(now_ms=lambda: 1)
         self.groups = GroupCoordinator(
-            GroupConfig(), ConsumerOffsetsLog(topics, clock.now_ms), TopicNames(topics), clock=clock
+            GroupConfig(),
+            ConsumerOffsetsLog(topics, clock.now_ms),
+            TopicNames(topics, replicated.cluster),
+            clock=clock,
         )
         self.config = replicated.cluster.config
         self.services: Any = SimpleNamespace(

@@ -9,9 +9,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from kafkalite.log.checkpoints import read_offsets, write_offsets
+from kafkalite.log.files import (
+    CLEANER_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    META_PROPERTIES,
+    RECOVERY_POINT_CHECKPOINT,
+    Files,
+)
 from kafkalite.spark.audit.auditing import Audit, gaps, judge, plan_audit
 from kafkalite.spark.audit.findings import KINDS, Severity
-from kafkalite.spark.audit.partitions import AuditTask
 from kafkalite.spark.audit.report import write_report
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.testing import broker as test_broker
@@ -19,19 +26,21 @@ from tests.kafkalite.spark.planted_damage import PLANTED, Damage, flipped_bit_in
 from tests.kafkalite.spark.sound_directory import (
     ORDERS,
     PAYMENTS,
+    STAMPED,
     USERS,
     ZIPPED,
     append,
     batches,
+    edit,
     make_sound_directory,
     records,
     segments,
 )
 
 
-def audited(data_dir: Path) -> Audit:
+def audited(data_dir: Path | tuple[Path, ...]) -> Audit:
     plan = plan_audit(data_dir)
-    return judge(plan, [AuditTask.run(task) for task in plan.tasks])
+    return judge(plan, [each for task in plan.tasks for each in task.run()])
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +77,8 @@ def test_damage_is_found(data_dir: Path, kind: str, name: str, damage: Damage) -
 
 def test_every_kind_of_damage_was_planted() -> None:
     damage = {kind for kind, (severity, _) in KINDS.items() if severity is Severity.DAMAGE}
-    assert {kind for kind, _, _ in PLANTED} == damage
+    among_replicas = {"replica-differs"}
+    assert {kind for kind, _, _ in PLANTED} == damage - among_replicas
     assert len(damage) >= 20
 
 
@@ -104,7 +114,7 @@ def test_a_running_broker_is_no_damage(tmp_path: Path) -> None:
         with path.open("ab") as file:  # as if it were writing
             file.write(bytes(batches(path)[0][:50]))
         result = audited(tmp_path / "data")
-    assert result.is_held
+    assert [each.is_held for each in result.directories] == [True]
     assert [each.kind for each in result.findings] == ["active-tail"]
     assert result.is_sound
 
@@ -133,6 +143,101 @@ def test_the_report_can_be_read(data_dir: Path, tmp_path: Path) -> None:
     assert page.count("<svg") == 2
     assert "damaged" in page
     assert "checksum" in page
+
+
+# -- a cluster of several directories
+
+
+@pytest.fixture
+def cluster(sound: Path, tmp_path: Path) -> tuple[Path, ...]:
+    """Three replicas of everything."""
+    paths = tuple(tmp_path / f"data-{number}" for number in (1, 2, 3))
+    for path in paths:
+        shutil.copytree(sound, path)
+    return paths
+
+
+def committed_up_to(data_dir: Path, topic: str, high_watermark: int) -> None:
+    path = data_dir / HIGH_WATERMARK_CHECKPOINT
+    offsets = read_offsets(Files(), path) | {(topic, 0): high_watermark}
+    write_offsets(Files(), path, offsets)
+
+
+def test_a_sound_cluster_has_no_finding(cluster: tuple[Path, ...], tmp_path: Path) -> None:
+    shutil.rmtree(cluster[0] / "two-partitions-1")
+    shutil.rmtree(cluster[1] / "two-partitions-0")  # each is somewhere
+    result = audited(cluster)
+    assert [str(each) for each in result.findings] == []
+    assert result.extent == "19 replicas of 7 partitions"
+    write_report(result, tmp_path / "report")
+    table = pq.read_table(tmp_path / "report" / "partitions.parquet")
+    assert set(table.column("data_dir").to_pylist()) == set(map(str, cluster))
+    assert str(cluster[2]) in (tmp_path / "report" / "audit.html").read_text()
+
+
+@pytest.mark.parametrize("changed", [0, 1, 2])
+def test_another_batch_in_one_replica_is_damage(cluster: tuple[Path, ...], changed: int) -> None:
+    """Each directory for itself does not show it."""
+    path = segments(cluster[changed], ORDERS)[1]
+    edit(path, 3, lambda batch: overwritten(batch, b"000130", b"000131"))
+    assert audited(cluster[changed]).is_sound
+    result = audited(cluster)
+    assert {(each.kind, each.offset) for each in result.damage} == {("replica-differs", 130)}
+    if changed != 0:  # the first is what the others are compared with
+        assert [each.data_dir for each in result.damage] == [str(cluster[changed])]
+
+
+def overwritten(batch: bytearray, old: bytes, new: bytes) -> bytearray:
+    assert batch.count(old) == 1
+    return batch.replace(old, new)
+
+
+def test_what_was_never_committed_may_differ(cluster: tuple[Path, ...]) -> None:
+    """A leader that fell had written what nobody else got."""
+    path = segments(cluster[1], ORDERS)[-1]
+    edit(path, -1, lambda batch: overwritten(batch, b"000290", b"000291"))
+    committed_up_to(cluster[1], ORDERS, 290)
+    assert audited(cluster).findings == []
+    committed_up_to(cluster[1], ORDERS, 300)
+    assert not audited(cluster).is_sound
+
+
+def test_a_replica_that_is_behind_is_a_note(cluster: tuple[Path, ...]) -> None:
+    path = segments(cluster[2], STAMPED)[-1]
+    path.write_bytes(b"".join(batches(path)[:-1]))
+    (path,) = segments(cluster[2], STAMPED, ".timeindex")
+    path.write_bytes(path.read_bytes()[:-12])  # the entry of that batch
+    for name in (HIGH_WATERMARK_CHECKPOINT, RECOVERY_POINT_CHECKPOINT):
+        offsets = read_offsets(Files(), cluster[2] / name) | {(STAMPED, 0): 12}
+        write_offsets(Files(), cluster[2] / name, offsets)
+    result = audited(cluster)
+    assert result.is_sound
+    behind = [each for each in result.findings if each.kind == "replica-behind"]
+    assert [(each.data_dir, each.offset) for each in behind] == [(str(cluster[2]), 12)]
+
+
+def test_compaction_goes_on_in_each_replica_for_itself(cluster: tuple[Path, ...]) -> None:
+    path = segments(cluster[1], USERS)[0]
+    path.write_bytes(b"".join(batches(path)[1:]))
+    assert "replica-differs" not in audited(cluster).counts
+    (cluster[1] / CLEANER_CHECKPOINT).unlink()
+    (cluster[0] / CLEANER_CHECKPOINT).unlink()
+    assert "replica-differs" in audited(cluster).counts
+
+
+def test_a_finding_names_the_directory(cluster: tuple[Path, ...]) -> None:
+    (cluster[1] / RECOVERY_POINT_CHECKPOINT).write_text("nothing")
+    flipped_bit_in_a_value(cluster[2])
+    found = {(each.kind, each.data_dir) for each in audited(cluster).damage}
+    assert found == {("checkpoint", str(cluster[1])), ("checksum", str(cluster[2]))}
+
+
+def test_directories_of_several_clusters_are_refused(cluster: tuple[Path, ...]) -> None:
+    path = cluster[1] / META_PROPERTIES
+    path.write_text(path.read_text().replace("cluster.id=", "cluster.id=other"))
+    with pytest.raises(PipelineError, match="different clusters") as error:
+        audited(cluster)
+    assert "\n" not in str(error.value)
 
 
 def test_what_is_no_data_directory_is_one_sentence(tmp_path: Path) -> None:

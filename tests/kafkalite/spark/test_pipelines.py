@@ -14,7 +14,6 @@ import pyarrow.parquet
 import pytest
 
 from kafkalite.spark.audit.auditing import judge, plan_audit
-from kafkalite.spark.audit.partitions import AuditTask
 from kafkalite.spark.client import Client
 from kafkalite.spark.data_directory import Isolation, list_partitions
 from kafkalite.spark.pipelines import (
@@ -52,7 +51,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def everything(data_dir: Path, topic: str) -> Any:
     """All rows of partition 0, and the bounds of its log."""
-    source = DirectoryReader(data_dir)
+    source = DirectoryReader((data_dir,))
     bounds = source.bounds(topic, 0, Isolation.READ_UNCOMMITTED)
     rows = source.read(topic, 0, *bounds, Isolation.READ_UNCOMMITTED)
     return bounds, pa.Table.from_batches(list(rows)).to_pylist()
@@ -72,7 +71,7 @@ def test_a_topic_comes_back_as_it_was(sound: Path, tmp_path: Path, topic: str) -
     assert archived.partitions == replayed.partitions
     assert everything(target, topic) == everything(sound, topic)
     plan = plan_audit(target, [topic])
-    assert judge(plan, [AuditTask.run(task) for task in plan.tasks]).findings == []
+    assert judge(plan, [each for task in plan.tasks for each in task.run()]).findings == []
     with test_broker(data_dir=target) as broker:
         # The broker goes on behind it, in as many partitions as there were.
         append(broker, topic, records(1, key=b"%d"))

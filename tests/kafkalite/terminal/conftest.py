@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import pty
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +38,7 @@ class Ran:
 
 
 Run = Callable[..., Ran]
+OnTerminal = Callable[[Callable[[], object]], str]
 
 
 @pytest.fixture(scope="package")
@@ -61,6 +65,31 @@ def run(
         return Ran(code, captured.out, captured.err)
 
     return run
+
+
+@pytest.fixture
+def on_terminal(monkeypatch: pytest.MonkeyPatch) -> OnTerminal:
+    """`on_terminal(function)` is what it shows where the standard error is a terminal."""
+
+    def shown(do: Callable[[], object]) -> str:
+        reader, writer = pty.openpty()
+        with ThreadPoolExecutor(1) as pool:
+            text = pool.submit(_all_of, reader)
+            with open(writer, "w") as stderr, monkeypatch.context() as patched:
+                patched.setattr(sys, "stderr", stderr)
+                do()
+            return text.result()
+
+    return shown
+
+
+def _all_of(reader: int) -> str:
+    """All that comes from a terminal until it is closed, which is an error of the device."""
+    shown = b""
+    with open(reader, "rb", buffering=0) as terminal, suppress(OSError):
+        while data := terminal.read(1 << 12):
+            shown += data
+    return shown.decode()
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -34,6 +35,7 @@ def completed(
         ("kafkalite cl", {"clock", "clusters"}),
         ("kafkalite topic ", {"show"}),
         ("kafkalite clock ad", {"advance"}),
+        ("kafkalite trace s", {"show", "save"}),
         ("kafkalite pip", {"pipeline"}),
         ("kafkalite groups ex", {"expire"}),
         ("kafkalite groups expire --mem", {"--member"}),
@@ -74,15 +76,45 @@ def test_the_script_of_a_shell(run: Run, shell: str) -> None:
     assert "_KAFKALITE_COMPLETE" in ran.out
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="left out: bash")
-def test_bash_completes_with_it(tmp_path: Path) -> None:
+# Each shell completes "kafkalite ta" by these lines as for a user.
+IN_SHELLS = {
+    "bash": """
+eval "$(kafkalite completion bash)"
+COMP_WORDS=(kafkalite ta); COMP_CWORD=1; _kafkalite_completion kafkalite
+echo "${COMPREPLY[@]}"
+""",
+    "zsh": """
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell 'autoload -U compinit; compinit -u -D; source <(kafkalite completion zsh); print UP'
+zpty -r shell said '*UP*UP*'
+zpty -w -n shell $'kafkalite ta\\t'
+zpty -r shell said '*kafkalite tail*'
+zpty -d shell
+print tail
+""",
+    "fish": """
+kafkalite completion fish | source
+complete --do-complete "kafkalite ta" | cut -f 1
+""",
+}
+
+
+@pytest.mark.parametrize("shell", IN_SHELLS)
+def test_a_shell_completes_with_it(shell: str, tmp_path: Path) -> None:
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"left out: no {shell} here")
     command = tmp_path / "kafkalite"
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m kafkalite "$@"\n')
     command.chmod(0o755)
-    script = (
-        f'PATH="{tmp_path}:$PATH"; eval "$(kafkalite completion bash)"\n'
-        "COMP_WORDS=(kafkalite ta); COMP_CWORD=1; _kafkalite_completion kafkalite\n"
-        'echo "${COMPREPLY[@]}"'
+    own = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path), "TERM": "dumb"}
+    done = subprocess.run(
+        [path, "-c", IN_SHELLS[shell]],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, **own},
     )
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("tail\n", "")

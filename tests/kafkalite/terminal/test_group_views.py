@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import kafkalite.testing
+from kafkalite.terminal import kafka
 from kafkalite.terminal.group_views import (
     Group,
     consumer_group_names,
@@ -25,7 +26,10 @@ def test_the_view_of_a_group_without_members(kafka: kafkalite.testing.broker, to
     assert consumer_groups(asked, []) == []
 
 
-def test_a_kafka_that_is_gone_is_refused_in_one_sentence() -> None:
+def test_a_kafka_that_is_gone_is_refused_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kafka, "_FIRST_ANSWER_SECONDS", 0.5)
     with pytest.raises(Refused, match="no Kafka answers at 127"):
         consumer_group_names(Kafka(Target("127.0.0.1:1")))
 

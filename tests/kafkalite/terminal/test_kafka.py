@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 import kafkalite.testing
+from kafkalite.terminal import kafka
 from kafkalite.terminal.kafka import Kafka, Refused, answered, not_there
 from kafkalite.terminal.target import Target
 
@@ -23,7 +24,8 @@ def test_topics_and_partitions(kafka: kafkalite.testing.broker, topic: str) -> N
     assert topic + "x" not in asked.topic_names(), "asking creates nothing"
 
 
-def test_a_listener_that_wants_a_login_is_told_apart() -> None:
+def test_a_listener_that_wants_a_login_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "_FIRST_ANSWER_SECONDS", 1.0)
     with kafkalite.testing.broker(sasl="plain:alice:secret") as broker:
         settings = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN"}
         wrong = settings | {"sasl.username": "alice", "sasl.password": "geheim"}

@@ -66,7 +66,7 @@ def reading(group: str, epoch: int, topics: list[FetchTopic]) -> ShareFetchReque
         group,
         "m-1",
         epoch,
-        max_wait_ms=5000,
+        max_wait_ms=500,
         min_bytes=1,
         max_records=9,
         batch_size=9,

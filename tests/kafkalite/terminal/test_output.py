@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import sys
 
 import pytest
 
+import kafkalite.testing
 from kafkalite.terminal.output import Output, safe
+from tests.kafkalite.terminal.conftest import OnTerminal, Run
 
 ROWS = [
     {"name": "a" * 200, "count": 7, "is_odd": True, "none": None, "list": [1, 2], "more": "x"},
@@ -68,15 +67,34 @@ def test_nothing_of_a_bar_goes_to_a_file(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr() == ("", "")
 
 
-def test_long_work_has_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    reader, writer = pty.openpty()
-    with open(writer, "w") as terminal:
-        monkeypatch.setattr(sys, "stderr", terminal)
-        assert list(Output(as_json=False).track([1, 2], "things")) == [1, 2]
-        shown = os.read(reader, 1 << 16).decode()
-    os.close(reader)
+def test_long_work_has_a_bar_on_a_terminal(on_terminal: OnTerminal) -> None:
+    shown = on_terminal(lambda: list(Output(as_json=False).track([1, 2], "things")))
     assert "things" in shown
     assert "100%" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "bar"),
+    [
+        (("tail", "long-work", "-n", "all"), "records"),
+        (("produce", "long-work"), "records"),
+        (("topics",), "offsets"),
+        (("configs",), "configs"),
+        (("lag",), "groups"),
+    ],
+)
+def test_each_word_that_may_take_long_has_one(
+    run: Run,
+    kafka: kafkalite.testing.broker,
+    on_terminal: OnTerminal,
+    words: tuple[str, ...],
+    bar: str,
+) -> None:
+    topics = [{"name": "long-work", "records": [{"value": "v", "count": 3}]}]
+    groups = [{"id": "long-work", "offsets": {"long-work": {0: 1}}}]
+    kafka.seed({"topics": topics, "groups": groups})
+    assert bar in on_terminal(lambda: run(*words, given="a\n"))
+    kafka.delete_topic("long-work")
 
 
 def test_text_cannot_steer_the_terminal() -> None:

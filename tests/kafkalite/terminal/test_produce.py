@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
+
 import kafkalite.testing
+from kafkalite.terminal import produce
 from kafkalite.terminal.produce import lines
 from tests.kafkalite.terminal.conftest import Run
 
@@ -51,8 +54,11 @@ def test_without_lines_there_are_no_records(run: Run, topic: str) -> None:
     assert "there were no lines" in ran.error
 
 
-def test_the_broker_creates_the_topic_if_it_may(run: Run, topic: str) -> None:
+def test_the_broker_creates_the_topic_if_it_may(
+    run: Run, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run("produce", f"{topic}-new", given="x\n").code == 0
+    monkeypatch.setattr(produce, "_CREATED_WITHIN_SECONDS", 0.5)
     with kafkalite.testing.broker({"auto.create.topics.enable": "false"}) as broker:
         ran = run("produce", "none", "-b", broker.bootstrap, given="x\n")
     assert ran.code == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -29,6 +30,13 @@ def test_the_order(ready: Path) -> None:
     del environment["KAFKALITE_BOOTSTRAP"]
     assert find(None, {}, None, environment).bootstrap == "r:1"
     assert find(None, {}, None, {}) == Target(DEFAULT)
+    running = {"XDG_RUNTIME_DIR": str(ready.parent)}
+    assert find(None, {}, None, running) == Target(DEFAULT)
+    (ready.parent / "kafkalite").mkdir()
+    own = ready.parent / "kafkalite" / "1.json"
+    own.write_text(json.dumps({"bootstrap": "u:1", "pid": os.getpid()}))
+    assert find(None, {}, None, running).bootstrap == "u:1"
+    assert find(None, {}, None, environment | running).bootstrap == "r:1"
 
 
 def test_a_ready_file_brings_how_to_get_in(ready: Path) -> None:

@@ -1,12 +1,12 @@
 // The cluster at a glance: how much, how fast, who is connected, what is wrong.
 
-import { useMemo, useRef } from "preact/hooks";
+import { useMemo, useRef, useState } from "preact/hooks";
 import { ask, at } from "../api.js";
 import { bytes, many, number, short } from "../format.js";
 import { Grid } from "../grid.js";
 import { html } from "../html.js";
 import { History, Plot } from "../plot.js";
-import { usePoll } from "../poll.js";
+import { usePoll, useWhileSeen } from "../poll.js";
 import { href } from "../router.js";
 import { Asking, attempt, Badge, Copy, Facts, Head, Waiting } from "../widgets.js";
 
@@ -37,6 +37,32 @@ function useRates(topics, groups) {
     kept.current.last = now;
     return history;
   }, [topics]);
+}
+
+/** Requests a second, counted by the broker while this is seen. */
+function useTraffic(cluster) {
+  const [history, setHistory] = useState(() => new History());
+  useWhileSeen(
+    async (signal) => {
+      while (!signal.aborted) {
+        const { seconds, requests } = await ask("GET", at(cluster, "traffic"), { over: "1s" }, signal);
+        setHistory((old) => old.with(Date.now() / 1000, { requests: requests / seconds }));
+      }
+    },
+    [cluster],
+  );
+  return history;
+}
+
+function Unsupported({ configs }) {
+  const columns = [
+    { key: "where", title: "Set for", width: "minmax(90px, 1fr)", cell: (row) => row.where },
+    { key: "name", title: "Config", width: "minmax(140px, 2fr)", cell: (row) => html`<span class="mono">${row.name}</span>` },
+    { key: "value", title: "Value", width: "minmax(70px, 1fr)", cell: (row) => html`<span class="mono">${row.value}</span>` },
+    { key: "why", title: "Here", width: "minmax(120px, 2fr)", cell: (row) => html`<span class="soft">${row.why}</span>` },
+  ];
+  return html`<section class="section"><h2>Configs without effect <span class="soft">${number(configs.length)}</span></h2>
+    <${Grid} label="Configs without effect" columns=${columns} rows=${configs} keyOf=${(row) => `${row.where} ${row.name}`} most=${6} main=${false} /></section>`;
 }
 
 function Nodes({ cluster, nodes, again }) {
@@ -79,7 +105,9 @@ export function Overview({ cluster, here, faults }) {
   const topics = usePoll(at(cluster, "topics"));
   const groups = usePoll(at(cluster, "groups"));
   const connections = usePoll(at(cluster, "connections"), {}, 2000);
+  const unsupported = usePoll(at(cluster, "unsupported"), {}, 10_000);
   const history = useRates(topics.data, groups.data);
+  const traffic = useTraffic(cluster);
   const view = shown.data || here;
   if (!view) return html`<${Waiting} error=${shown.error} />`;
   const reset = async () => {
@@ -89,8 +117,8 @@ export function Overview({ cluster, here, faults }) {
   const size = (topics.data || []).flatMap((each) => each.partitions).reduce((sum, each) => sum + each.size_bytes, 0);
   const waiting = (faults.data || []).filter((each) => each.applied === 0 && !each.rule.optional);
   const down = view.nodes.filter((each) => !each.up);
-  const plot = (title, name, tone, format) => html`<${Plot} title=${title} times=${history.times} format=${format}
-    series=${[{ name: title, tone, values: history.of(name) }]} />`;
+  const plot = (title, name, tone, format, past = history) => html`<${Plot} title=${title} times=${past.times} format=${format}
+    series=${[{ name: title, tone, values: past.of(name) }]} />`;
   return html`
     <${Head} title=${cluster === "default" ? "Overview" : cluster}>
       <${Asking} label="Reset" title="Begin again with nothing?" submit="Reset" onSubmit=${reset}
@@ -109,6 +137,7 @@ export function Overview({ cluster, here, faults }) {
     ${waiting.length > 0 && html`<p class="warning" role="status"><span>${many(waiting.length, "fault has", "faults have")} not been applied yet.</span>
       <a href=${href(cluster, "faults")}>See what came instead</a></p>`}
     <div class="columns">
+      ${plot("Requests a second", "requests", "accent", short, traffic)}
       ${plot("Records written a second", "records", "accent", short)}
       ${plot("Bytes written a second", "bytes", "ok", bytes)}
       ${plot("Lag of all groups", "lag", "warn", short)}
@@ -116,5 +145,6 @@ export function Overview({ cluster, here, faults }) {
     <div class="columns">
       <${Nodes} cluster=${cluster} nodes=${view.nodes} again=${shown.again} />
       <${Connections} cluster=${cluster} connections=${connections.data || []} />
-    </div>`;
+    </div>
+    ${unsupported.data?.length > 0 && html`<${Unsupported} configs=${unsupported.data} />`}`;
 }

@@ -1,59 +1,64 @@
 // What clients asked of the broker, as it comes. The spy keeps it, once it was switched on.
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { ask, at, download } from "../api.js";
+import { ask, at, download, follow } from "../api.js";
 import { bytes, many } from "../format.js";
 import { html } from "../html.js";
-import { usePoll, useRepeatedly } from "../poll.js";
+import { usePoll, useWhileSeen } from "../poll.js";
 import { attempt, Badge, Button, Empty, Head, Waiting } from "../widgets.js";
 import { Conversation } from "./conversation.js";
 import { marksOf } from "./marks.js";
 
-const EVERY_MS = 700;
-const AT_ONCE = 2000;
+const AT_FIRST = 2000;
 // The page keeps no more: the oldest are dropped from it.
 const MOST = 20_000;
-// Those that wait for their answers are asked for one by one, in each third turn.
-const MOST_WAITING = 10;
-const WAITING_TURNS = 3;
 
-/** What comes after what is there; `list(after)` asks for it. */
-async function arriving(path, after, signal) {
-  const fields = after === 0 ? { limit: AT_ONCE } : { after, limit: AT_ONCE };
-  return ask("GET", path, fields, signal);
+/** All of them in order. One that has been answered takes its own place. */
+function merged(old, fresh) {
+  const news = new Map(fresh.map((each) => [each.seq, each]));
+  const kept = fresh[0].seq > (old.at(-1)?.seq ?? 0) ? old : old.map((each) => {
+    const answered = news.get(each.seq);
+    news.delete(each.seq);
+    return answered || each;
+  });
+  return [...kept, ...news.values()].slice(-MOST);
 }
 
+/** The last ones as a list, and from there on as they come. */
 function useEntries(cluster, isPaused) {
   const [entries, setEntries] = useState([]);
   const [events, setEvents] = useState([]);
-  const last = useRef({ request: 0, event: 0, waiting: [], turn: 0 });
+  const place = useRef("");
   useEffect(() => {
-    last.current = { request: 0, event: 0, waiting: [], turn: 0 };
+    place.current = "";
     setEntries([]);
     setEvents([]);
   }, [cluster]);
-  useRepeatedly(
+  const take = (requests, changes) => {
+    if (requests.length) setEntries((old) => merged(old, requests));
+    if (changes.length) setEvents((old) => [...old, ...changes].slice(-MOST));
+  };
+  useWhileSeen(
     async (signal) => {
-      if (isPaused) return;
-      const seen = last.current;
-      const fresh = await arriving(at(cluster, "requests"), seen.request, signal);
-      seen.turn += 1;
-      const waited = seen.turn % WAITING_TURNS ? [] : seen.waiting.slice(0, MOST_WAITING);
-      const answered = await Promise.all(
-        waited.map((seq) => ask("GET", at(cluster, "requests", seq), {}, signal).catch(() => null)),
-      );
-      const changes = await arriving(at(cluster, "events"), seen.event, signal);
-      if (signal.aborted) return;
-      const done = new Map(answered.filter((each) => each && each.outcome !== "waiting").map(({ request, answer, ...each }) => [each.seq, each]));
-      const gone = new Set(waited.filter((_, i) => answered[i] === null || done.has(answered[i]?.seq)));
-      seen.waiting = [...seen.waiting.filter((seq) => !gone.has(seq)), ...fresh.filter((each) => each.outcome === "waiting").map((each) => each.seq)];
-      if (fresh.length) seen.request = fresh.at(-1).seq;
-      if (changes.length) seen.event = changes.at(-1).seq;
-      if (fresh.length || done.size) setEntries((old) => [...(done.size ? old.map((each) => done.get(each.seq) || each) : old), ...fresh].slice(-MOST));
-      if (changes.length) setEvents((old) => [...old, ...changes].slice(-MOST));
+      if (isPaused) {
+        await new Promise((go) => signal.addEventListener("abort", go, { once: true }));
+        return;
+      }
+      if (!place.current) {
+        const requests = await ask("GET", at(cluster, "requests"), { limit: AT_FIRST }, signal);
+        const changes = await ask("GET", at(cluster, "events"), { limit: AT_FIRST }, signal);
+        // Those that wait are told of again when they are answered.
+        const waiting = requests.find((each) => each.outcome === "waiting");
+        const last = waiting ? waiting.seq - 1 : requests.at(-1)?.seq ?? 0;
+        place.current = `${last}-${changes.at(-1)?.seq ?? 0}`;
+        take(requests, changes);
+      }
+      await follow(at(cluster, "stream"), { after: place.current, waiting: true }, signal, (messages) => {
+        place.current = messages.at(-1).id;
+        take(messages.flatMap((each) => each.request || []), messages.flatMap((each) => each.event || []));
+      });
     },
     [cluster, isPaused],
-    EVERY_MS,
   );
   const forget = () => {
     setEntries([]);

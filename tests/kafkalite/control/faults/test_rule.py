@@ -99,8 +99,8 @@ def test_a_rule_that_cannot_be_done_is_refused(fields: dict[str, Any], message: 
 @pytest.mark.parametrize(
     "fields",
     [
-        {"when": {"client_software": "x"}, "do": [{"count": True}]},
-        {"do": [{"count": True}], "wake": True},
+        {"when": {"client": "x"}, "do": [{"count": True}]},
+        {"do": [{"count": True}], "woken": True},
     ],
 )
 def test_what_no_rule_can_do_is_refused(fields: dict[str, Any]) -> None:

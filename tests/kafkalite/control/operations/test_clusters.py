@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 import kafkalite
+from kafkalite.client.async_kit import AsyncKit
 from kafkalite.control.problems import Problem
 from kafkalite.testing import broker
+from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from tests.kafkalite.group_requests import find
+
+JOIN = JoinGroupRequest(
+    group_id="group",
+    session_timeout_ms=10_000,
+    rebalance_timeout_ms=10_000,
+    member_id="",
+    protocol_type="consumer",
+    protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+)
 
 
 def test_seeds_are_planted(k: broker) -> None:
@@ -75,3 +91,40 @@ async def test_snapshots_are_saved_listed_and_deleted(broker: broker) -> None:
     assert await k.snapshots() == []
     with pytest.raises(Problem, match="no snapshot 'one'"):
         await k.ask("snapshots.delete", snapshot="one")
+
+
+def fetch_of(topic_id: Any) -> FetchRequest:
+    topic = FetchTopic(topic_id=topic_id, partitions=[FetchPartition(partition=0)])
+    return FetchRequest(session_epoch=0, topics=[topic])
+
+
+async def test_ids_of_a_seed_come_again(broker: broker, connect: Any) -> None:
+    """In another cluster, and after a reset; after a restart there are others."""
+    k = broker.asynchronous
+    seen: list[tuple[Any, ...]] = []
+    for _ in range(2):
+        made = await k.ask("clusters.create", seed=7)
+        cluster = AsyncKit(broker._async_verb, made.name)
+        for _ in range(2):
+            topic = await cluster.create_topic("t")
+            client = await connect(SimpleNamespace(bootstrap=made.bootstrap))
+            await find(client)
+            joined = await client.ask(JOIN)
+            fetched = await client.ask(fetch_of(topic.topic_id))
+            seen.append((made.cluster_id, topic.topic_id, joined.member_id, fetched.session_id))
+            await cluster.reset()
+        await cluster.create_topic("t")
+        await cluster.restart()
+        again = await cluster.create_topic("other")
+        assert again.topic_id not in {each[1] for each in seen}
+    assert len(set(seen)) == 1
+    assert seen[0][3] > 0
+    other = await k.ask("clusters.create", seed=8)
+    assert other.cluster_id != made.cluster_id
+
+
+async def test_a_cluster_looks_like_a_release(broker: broker) -> None:
+    k = broker.asynchronous
+    with pytest.raises(Problem, match=r"kafkalite\.as\.version"):
+        await k.ask("clusters.create", as_version="1.0")
+    await k.ask("clusters.create", as_version="3.9")

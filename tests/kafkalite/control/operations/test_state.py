@@ -11,8 +11,10 @@ from kafkalite.control.answers import TopicView
 from kafkalite.control.faults.rule import When
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import RequestCame, Until
-from kafkalite.faults import count
+from kafkalite.faults import count, error
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkalite.wire.messages.metadata import MetadataRequest
 from tests.kafkalite.group_requests import join, sync, with_words
 
@@ -46,6 +48,44 @@ async def test_a_reset_keeps_what_it_is_told(broker: test_broker, keep: Any) -> 
     assert ((await k.clock.show()).ahead_ms > 3_000_000) == ("clock" in keep)
 
 
+async def test_a_fetch_that_waits_is_answered_and_its_connection_kept(
+    broker: test_broker, connect: Any
+) -> None:
+    """Here requests wait in tasks, as the trio is the test's own."""
+    k = broker.asynchronous
+    broker.create_topic("t")
+    client = await connect(broker, 1, "app")
+    topic = FetchTopic(topic_id=broker.topic_id("t"), partitions=[FetchPartition(partition=0)])
+    await client.send(FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=[topic]))
+    await k.wait.connections("app", at_least=1)
+    await trio.testing.wait_all_tasks_blocked()
+    was = await k.reset(connections="keep")
+    assert was.connections == 1
+    assert (await client.answer()).error_code == 0
+    assert (await client.ask(MetadataRequest(topics=None))).topics == []
+
+
+async def test_a_rule_wakes_the_requests_that_wait(broker: test_broker, connect: Any) -> None:
+    k = broker.asynchronous
+    broker.create_topic("t")
+    client = await connect(broker, 1, "app")
+    topic = FetchTopic(topic_id=broker.topic_id("t"), partitions=[FetchPartition(partition=0)])
+    request = FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=[topic])
+    await client.send(request)
+    await k.wait.connections("app", at_least=1)
+    await trio.testing.wait_all_tasks_blocked()
+    fault = await k.fault("Fetch", do=error("KAFKA_STORAGE_ERROR"), wake=True)
+    assert (await client.answer()).error_code == 0
+    assert await fault_applied(k, fault) == 0
+    assert (await client.ask(request)).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+    assert await fault_applied(k, fault) == 1
+
+
+async def fault_applied(k: Any, fault: Any) -> int:
+    shown = await k.ask("faults.show", fault=fault.id)
+    return int(shown.applied)
+
+
 # Nodes
 
 
@@ -71,6 +111,39 @@ async def test_nodes_go_and_come_back(three: test_broker) -> None:
     assert added not in up(three)
     with pytest.raises(Problem, match="no node 9"):
         await k.remove_node(9)
+
+
+async def test_a_node_is_restarted(
+    three: test_broker, autojump_clock: trio.testing.MockClock
+) -> None:
+    k = three.asynchronous
+    three.create_topic("t", replication_factor=3)
+    leader = three.topic("t").partitions[0].leader
+    addresses = {each.node: each.address for each in three.nodes()}
+    began = trio.current_time()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(k.restart_node, leader, "30s")
+        await trio.sleep(29)
+        assert up(three)[leader] is False
+        assert three.topic("t").partitions[0].leader != leader
+    assert 30 <= trio.current_time() - began < 31
+    assert up(three) == {1: True, 2: True, 3: True}
+    assert {each.node: each.address for each in three.nodes()} == addresses
+    with pytest.raises(Problem, match="node 9 is not up"):
+        await k.restart_node(9)
+
+
+async def test_a_node_that_came_back_meanwhile_is_left_alone(
+    three: test_broker, autojump_clock: trio.testing.MockClock
+) -> None:
+    k = three.asynchronous
+    for turn in ("start", "reset"):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(k.restart_node, 2, "30s")
+            await trio.sleep(10)
+            await (k.start_node(2) if turn == "start" else k.reset())
+            assert up(three)[2] is True
+        assert up(three) == {1: True, 2: True, 3: True}
 
 
 async def test_the_only_node_stays(broker: test_broker) -> None:

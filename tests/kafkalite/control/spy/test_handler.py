@@ -19,10 +19,11 @@ from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import Records
 
 Answer = Callable[[Any, Any], Any]
+SOFTWARE = ("librdkafka", "2.6.0")
 
 
 def connection() -> Any:
-    context = SimpleNamespace(fault="", is_silent=False)
+    context = SimpleNamespace(fault="", is_silent=False, client_software=SOFTWARE)
     listener = SimpleNamespace(node_id=3)
     return SimpleNamespace(
         client_host="10.0.0.1", client_port=5, context=context, listener=listener
@@ -51,7 +52,7 @@ def test_an_answer_at_once_is_kept_and_passed_on() -> None:
         (b"answer", b"view"),
         "answered",
     )
-    assert entry.client == ("10.0.0.1", 5)
+    assert (entry.client, entry.node, entry.software) == (("10.0.0.1", 5), 3, SOFTWARE)
     assert not entry.parked_ns
 
 
@@ -61,7 +62,7 @@ def test_most_answers_are_one_piece() -> None:
     assert response is chunks
     entry = only(ring)
     assert (entry.frame, entry.answer, entry.outcome) == (b"frame", (b"answer",), "answered")
-    assert (entry.client, entry.node) == (("10.0.0.1", 5), 3)
+    assert (entry.client, entry.node, entry.software) == (("10.0.0.1", 5), 3, SOFTWARE)
     assert 0 < entry.received_ns <= entry.answered_ns
     assert only(ring) is entry
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalite.control.spy.ring import Entry, Ring
 
 CLIENT = ("127.0.0.1", 5)
+SOFTWARE = ("librdkafka", "2.6.0")
+LISTENER: Any = SimpleNamespace(node_id=2)
 
 
 def sizes(ring: Ring) -> int:
@@ -32,11 +37,12 @@ def test_what_is_only_begun_is_truncated() -> None:
 def test_a_request_that_was_answered_at_once_becomes_an_entry_when_it_is_looked_at() -> None:
     ring = Ring()
     ring.add(CLIENT, b"first", 5)
-    ring.keep((100, 200, "10.0.0.1", 9, 2, b"req", 7, b"answer"))
+    ring.keep((100, 200, "10.0.0.1", 9, SOFTWARE, LISTENER, b"req", 7, b"answer"))
     used = ring.used_bytes
     entry = ring.get(2)
     assert entry is not None
     assert (entry.seq, entry.client, entry.node) == (2, ("10.0.0.1", 9), 2)
+    assert entry.software is SOFTWARE
     assert (entry.received_ns, entry.answered_ns, entry.answer_bytes) == (100, 200, 6)
     assert entry.is_truncated
     assert used == sizes(ring) == ring.used_bytes
@@ -50,7 +56,7 @@ def test_the_bound_is_kept(requests: list[tuple[int, int, bool]]) -> None:
     waiting: list[tuple[Entry, int]] = []
     for size, answer, at_once in requests:
         if at_once:
-            ring.keep((1, 2, "h", 3, 4, bytes(size), size, bytes(answer)))
+            ring.keep((1, 2, "h", 3, SOFTWARE, LISTENER, bytes(size), size, bytes(answer)))
         else:
             waiting.append((ring.add(CLIENT, bytes(size), size), answer))
         if len(waiting) > 5:
@@ -84,3 +90,19 @@ def test_a_smaller_room_is_cleared_at_once() -> None:
     assert ring.used_bytes <= 5000
     assert ring.last_seq == 10
     assert ring.get(10) is not None
+
+
+@given(st.lists(st.booleans(), max_size=30), st.integers(0, 35), st.none() | st.integers(1, 35))
+def test_those_after_one_are_a_part_of_all(
+    requests: list[bool], seq: int, most: int | None
+) -> None:
+    ring = Ring(5000)
+    for at_once in requests:
+        if at_once:
+            ring.keep((1, 2, "h", 3, SOFTWARE, LISTENER, b"", 0, b""))
+        else:
+            ring.add(CLIENT, b"", 0)
+    found = [entry.seq for entry in ring.after(seq, most)]
+    kept = range(max(ring.first_seq, seq + 1), ring.last_seq + 1) if len(ring) else range(0)
+    assert found == list(kept)[:most]
+    assert ring.used_bytes == sizes(ring)

@@ -81,7 +81,7 @@ def test_segments_are_rolled_and_deleted(k: broker) -> None:
 
 def test_a_member_that_is_let_go_has_a_reason(k: broker) -> None:
     k.create_topic("t")
-    with Polling(consumer(k, "of-members"), "t"):
+    with Polling(consumer(k, "of-members", **{"heartbeat.interval.ms": 200}), "t"):
         k.wait.group("of-members", members=1, assigned=True)
         (member,) = k.group("of-members").show().members
         k.group("of-members").expire()

@@ -14,7 +14,7 @@ from tests.kafkalite.control.clients import produced
 
 
 def unzipped(k: broker, **fields: Any) -> dict[str, bytes]:
-    with zipfile.ZipFile(io.BytesIO(k.ask("trace", **fields).data)) as archive:
+    with zipfile.ZipFile(io.BytesIO(k.ask("trace.save", **fields).data)) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from uuid import UUID
 
 import pytest
 
-from kafkalite.coordinators.share_coordinator.asking import Answer, ask_each
+from kafkalite.coordinators.share_coordinator.asking import ask_each
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -30,7 +31,23 @@ class AskedTopic:
     partitions: list[Asked]
 
 
-Work = Callable[[SharePartitionKey, Asked], int]
+class Answer(NamedTuple):
+    """One partition of a response."""
+
+    partition: int
+    count: int = 0
+    error_code: int = ErrorCode.NONE
+    error_message: str | None = None
+
+
+class AnsweredTopic(NamedTuple):
+    """One topic of a response."""
+
+    topic_id: UUID
+    partitions: list[Answer]
+
+
+Work = Callable[[SharePartitionKey, Asked], dict[str, int]]
 
 
 @pytest.fixture
@@ -46,15 +63,16 @@ def answers(
     node_id: int = NODE,
     group_id: str = GROUP,
     partitions: Sequence[int] = (0, 1),
-) -> list[tuple[UUID, list[Answer[int]]]]:
+) -> list[AnsweredTopic]:
     topics = [AskedTopic(group.topic_id, [Asked(index) for index in partitions])]
-    return at_once(ask_each(group.share, node_id, group_id, topics, "count", work))
+    asking = ask_each(group.share, node_id, group_id, topics, "count", work, AnsweredTopic, Answer)
+    return at_once(asking)
 
 
 def test_a_result_for_each_partition(group: OneShareGroup) -> None:
-    def work(key: SharePartitionKey, asked: Asked) -> int:
+    def work(key: SharePartitionKey, asked: Asked) -> dict[str, int]:
         assert key == group.key(asked.partition)
-        return asked.partition + 10
+        return {"count": asked.partition + 10}
 
     assert answers(group, work) == [(group.topic_id, [Answer(0, 10), Answer(1, 11)])]
 
@@ -65,15 +83,15 @@ def test_a_result_for_each_partition(group: OneShareGroup) -> None:
 def test_a_request_that_names_nothing_has_no_answers(
     group: OneShareGroup, settings: dict[str, object]
 ) -> None:
-    assert answers(group, lambda key, asked: 1, **settings) == []
+    assert answers(group, lambda key, asked: {"count": 1}, **settings) == []
 
 
 def test_a_node_that_does_not_coordinate_does_nothing(group: OneShareGroup) -> None:
     done: list[int] = []
 
-    def work(key: SharePartitionKey, asked: Asked) -> int:
+    def work(key: SharePartitionKey, asked: Asked) -> dict[str, int]:
         done.append(asked.partition)
-        return 1
+        return {"count": 1}
 
     ((_, found),) = answers(group, work, node_id=NODE + 1)
     assert [(each.partition, each.error_code, each.error_message) for each in found] == [
@@ -94,12 +112,12 @@ def test_a_node_that_does_not_coordinate_does_nothing(group: OneShareGroup) -> N
 def test_an_error_of_one_partition_with_its_words_or_kafka_s(
     group: OneShareGroup, message: str | None, words: str
 ) -> None:
-    def work(key: SharePartitionKey, asked: Asked) -> int:
+    def work(key: SharePartitionKey, asked: Asked) -> dict[str, int]:
         if asked.partition:
-            return 5
+            return {"count": 5}
         raise KafkaError(ErrorCode.FENCED_STATE_EPOCH, message)
 
     ((_, (failed, done)),) = answers(group, work)
-    assert (failed.result, failed.error_code) == (None, ErrorCode.FENCED_STATE_EPOCH)
+    assert (failed.count, failed.error_code) == (0, ErrorCode.FENCED_STATE_EPOCH)
     assert (failed.error_message or "").startswith(words)
     assert done == Answer(1, 5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from uuid import UUID
 
 import pytest
@@ -16,6 +16,7 @@ from kafkalite.coordinators.share_coordinator.share_state import ShareState
 from kafkalite.coordinators.share_coordinator.state_log import ShareStateLog
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.state_batch import StateBatch
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.one_share_group import topic_created
 from tests.kafkalite.server.one_dispatcher import OneDispatcher, one_dispatcher
@@ -26,12 +27,14 @@ MINUTE_MS = 60_000
 class World:
     """One share coordinator; `now_ms` is its clock. Snapshots come after two updates."""
 
-    def __init__(self, asked: OneDispatcher) -> None:
+    def __init__(self, asked: OneDispatcher, linger_seconds: float = 0.0) -> None:
         self.topics = asked.services.topics
         self.topic_id = topic_created(self.topics, "t", 2)
         self.now_ms = 1_700_000_000_000
-        self.log = ShareStateLog(self.topics, lambda: self.now_ms)
+        self.log = ShareStateLog(self.topics, lambda: self.now_ms, linger_seconds=linger_seconds)
         self.log.ensure()
+        self.lost: list[SharePartitionKey] = []
+        self.load: Callable[[Generator[None]], object] = at_once
         self.coordinator = self.started()
 
     def started(self) -> ShareCoordinator:
@@ -46,6 +49,8 @@ class World:
             self.log,
             partition_count=partition_count,
             now_ms=lambda: self.now_ms,
+            load=self.load,
+            lost=self.lost.append,
         )
 
     def key(self, partition: int = 0, topic_id: UUID | None = None) -> SharePartitionKey:
@@ -271,3 +276,65 @@ def test_what_another_state_needs_is_kept(world: World) -> None:
     kept = world.coordinator.summary(other)
     assert kept is not None
     assert kept.start_offset == 5
+
+
+def test_a_snapshot_that_is_not_replicated_supersedes_nothing(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next leader might not have it."""
+    world.begin()
+    for offset in range(10, 13):
+        world.write(StateBatch(offset, offset, 2, 1))
+    partition = world.log.partition(world.log.index_of(world.key()))
+    assert world.kinds()[-1] == "ShareSnapshotKey"
+    end = partition.log.log_end_offset
+    for high_watermark, start in ((end - 1, 0), (end, end - 1)):
+        monkeypatch.setattr(type(partition), "high_watermark", high_watermark)
+        world.coordinator.prune()
+        assert partition.log.log_start_offset == start
+
+
+def test_while_it_is_loaded_its_states_are_refused(world: World) -> None:
+    world.begin()
+    world.write(StateBatch(10, 12, 2, 1))
+    loading: list[Generator[None]] = []
+    world.load = loading.append
+    world.coordinator = world.started()
+    for _ in range(2):
+        assert code(lambda: world.state) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    (steps,) = loading
+    next(steps)
+    assert code(lambda: world.state) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    world.coordinator.snapshot_cold_partitions()
+    world.coordinator.prune()
+    assert code(lambda: world.begin(2)) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    for _ in steps:
+        pass
+    assert list(world.state.batches) == [StateBatch(10, 12, 2, 1)]
+
+
+def test_under_another_leader_epoch_it_is_loaded_anew(world: World) -> None:
+    world.begin()
+    loading: list[Generator[None]] = []
+    world.load = loading.append
+    world.coordinator = world.started()
+    partition = world.log.partition(world.log.index_of(world.key()))
+    world.coordinator.leaders_changed()
+    first = loading[partition.index]
+    next(first)
+    partition.leader_epoch += 1
+    assert list(first) == [], "of no use any more"
+    world.coordinator.leaders_changed()
+    assert code(lambda: world.state) is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    assert list(loading[-1]) == [None]
+    assert world.state.start_offset == 10
+
+
+def test_where_others_lead_nothing_is_kept(world: World) -> None:
+    world.begin()
+    partition = world.log.partition(world.log.index_of(world.key()))
+    leader_id, partition.leader_id = partition.leader_id, -1
+    world.coordinator.leaders_changed()
+    assert code(lambda: world.state) is ErrorCode.NOT_COORDINATOR
+    partition.leader_id = leader_id
+    assert world.state.start_offset == 10

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 from uuid import UUID
 
 import pytest
 
 from kafkalite.cluster.image import TOPIC_RESOURCE
+from kafkalite.coordinators.coordinator_log import batches_of
 from kafkalite.coordinators.share_coordinator.share_state import (
     ShareState,
     snapshot_record,
@@ -15,8 +17,11 @@ from kafkalite.coordinators.share_coordinator.share_state import (
     update_record,
 )
 from kafkalite.coordinators.share_coordinator.state_log import ShareStateLog, coordinator_key
+from kafkalite.log.log import Log
 from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.replica.share.state_batch import StateBatch
 from kafkalite.services import Services
+from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
 
@@ -103,6 +108,38 @@ def test_what_is_appended_is_read_back_in_order(log: ShareStateLog) -> None:
         (2, "ShareSnapshotKey", "NoneType"),
     ]
     assert list(log.replay(1)) == []
+
+
+@pytest.mark.parametrize("codec", Compression)
+def test_batches_have_the_codec_of_the_topic(services: Services, codec: Compression) -> None:
+    log = ShareStateLog(services.topics, lambda: NOW_MS, codec=codec)
+    log.ensure()
+    state = ShareState(batches=[StateBatch(each, each, 2, 1) for each in range(0, 200, 2)])
+    log.append(0, [snapshot_record(KEY, state)])
+    (batch,) = batches_of(log.partition(0).log)
+    assert batch.compression is codec
+    ((_, _, found),) = log.replay(0)
+    assert len(found.state_batches) == 100
+
+
+def test_so_many_bytes_are_read_at_once(
+    services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or one batch, where that is larger."""
+    log = ShareStateLog(services.topics, lambda: NOW_MS, read_bytes=1000)
+    log.ensure()
+    for count in (1, 1, 1, 200, 1):
+        log.append(0, [tombstone(KEY)] * count)
+    asked: list[tuple[int, int]] = []
+    read = Log.read
+
+    def seen(self: Log, offset: int, max_bytes: int, **limits: Any) -> Any:
+        asked.append((offset, max_bytes))
+        return read(self, offset, max_bytes, **limits)
+
+    monkeypatch.setattr(Log, "read", seen)
+    assert [offset for offset, *_ in log.replay(0)] == [*range(204)]
+    assert asked == [(0, 1000), (3, 1000), (203, 1000)]
 
 
 def test_what_is_superseded_is_forgotten(log: ShareStateLog) -> None:

@@ -121,7 +121,7 @@ async def test_a_produce_waits_until_the_last_transaction_is_complete(
             asked = trio.current_time()
             assert await other.produce(b"other") is ErrorCode.NONE
             assert trio.current_time() == asked
-            at_once(running._running.services.transaction_coordinator.retry_markers())
+            at_once(running._running.services.transaction_coordinator._endings.retry())
 
         asked = trio.current_time()
         nursery.start_soon(complete_later)

@@ -23,10 +23,16 @@ from tests.kafkalite.transactional import (
 )
 
 
+async def ended(writer: Transactional) -> None:
+    with trio.fail_after(5):
+        while await writer.state() != "CompleteCommit":  # noqa: ASYNC110 - it is asked
+            await trio.sleep(0.01)
+
+
 async def test_markers_that_cannot_be_written_are_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, connect: Any
 ) -> None:
-    monkeypatch.setattr(endings, "_RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(endings, "_RETRY_SECONDS", 0.02)
     async with a_broker(FEW_PARTITIONS, data_dir=tmp_path) as running:
         running.create_topic(TOPIC, partitions=2)
         writer = Transactional(await connect(running))
@@ -39,9 +45,7 @@ async def test_markers_that_cannot_be_written_are_tried_again(
             assert await writer.produce(b"b") is ErrorCode.CONCURRENT_TRANSACTIONS
             assert await writer.produce(b"b", version=11) is ErrorCode.NOT_ENOUGH_REPLICAS
             assert await writer.init() is ErrorCode.CONCURRENT_TRANSACTIONS
-        with trio.fail_after(5):
-            while await writer.state() != "CompleteCommit":
-                pass
+        await ended(writer)
         for partition in (0, 1):
             assert await read_committed(writer.client, partition) == [b"a"]
             assert await end_offsets(writer.client, partition) == (2, 2)
@@ -52,7 +56,7 @@ async def test_an_ending_that_fails_keeps_no_other_waiting(
     monkeypatch: pytest.MonkeyPatch, connect: Any
 ) -> None:
     """One marker runs into a fault of ours: its own request fails, and its transaction waits."""
-    monkeypatch.setattr(endings, "_RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(endings, "_RETRY_SECONDS", 0.02)
     is_ended = MarkerWriter._is_ended
 
     def fails(self: MarkerWriter, ending: Ending, where: TopicPartition) -> bool:
@@ -75,10 +79,6 @@ async def test_an_ending_that_fails_keeps_no_other_waiting(
             with pytest.raises(AssertionError, match="closed"):
                 await bad.write(b"a", commit=True)
             await good.write(b"b", commit=True)
-            with trio.fail_after(5):
-                while await good.state() != "CompleteCommit":
-                    pass
+            await ended(good)
         bad.client = await connect(running)
-        with trio.fail_after(5):
-            while await bad.state() != "CompleteCommit":
-                pass
+        await ended(bad)

@@ -136,7 +136,7 @@ class World:
 
 
 @pytest.fixture
-def make(tmp_path: Path, autojump_clock: MockClock) -> Callable[[], Any]:
+def make(tmp_path: Path) -> Callable[[], Any]:
     @asynccontextmanager
     async def made() -> AsyncIterator[World]:
         with replicated(tmp_path) as replicas:
@@ -148,7 +148,7 @@ def make(tmp_path: Path, autojump_clock: MockClock) -> Callable[[], Any]:
 
 
 async def test_no_marker_goes_out_before_the_decision_is_replicated(
-    make: Callable[[], Any],
+    make: Callable[[], Any], autojump_clock: MockClock
 ) -> None:
     async with make() as world:
         ending = world.end(5, A, B)
@@ -163,7 +163,9 @@ async def test_no_marker_goes_out_before_the_decision_is_replicated(
         assert not ending.missing
 
 
-async def test_the_markers_of_many_transactions_go_together(make: Callable[[], Any]) -> None:
+async def test_the_markers_of_many_transactions_go_together(
+    make: Callable[[], Any], autojump_clock: MockClock
+) -> None:
     async with make() as world:
         world.end(1, A)
         world.copy()
@@ -186,7 +188,9 @@ async def test_the_markers_of_many_transactions_go_together(make: Callable[[], A
         ErrorCode.TRANSACTION_COORDINATOR_FENCED,
     ],
 )
-async def test_what_fails_is_tried_again_alone(make: Callable[[], Any], code: ErrorCode) -> None:
+async def test_what_fails_is_tried_again_alone(
+    make: Callable[[], Any], autojump_clock: MockClock, code: ErrorCode
+) -> None:
     async with make() as world:
         world.leaders[OTHER].codes = [code, code]
         world.end(5, A, B)
@@ -198,7 +202,7 @@ async def test_what_fails_is_tried_again_alone(make: Callable[[], Any], code: Er
 
 
 async def test_a_partition_that_has_seen_a_later_epoch_needs_none(
-    make: Callable[[], Any],
+    make: Callable[[], Any], autojump_clock: MockClock
 ) -> None:
     async with make() as world:
         world.leaders[OTHER].codes = [ErrorCode.INVALID_PRODUCER_EPOCH]
@@ -209,7 +213,7 @@ async def test_a_partition_that_has_seen_a_later_epoch_needs_none(
 
 
 async def test_a_broker_that_is_gone_is_waited_for_and_a_deleted_topic_is_not(
-    make: Callable[[], Any],
+    make: Callable[[], Any], autojump_clock: MockClock
 ) -> None:
     async with make() as world:
         world.network.stop(THIRD)
@@ -222,7 +226,9 @@ async def test_a_broker_that_is_gone_is_waited_for_and_a_deleted_topic_is_not(
         assert world.sent == [5]
 
 
-async def test_a_coordinator_that_resigns_sends_no_more(make: Callable[[], Any]) -> None:
+async def test_a_coordinator_that_resigns_sends_no_more(
+    make: Callable[[], Any], autojump_clock: MockClock
+) -> None:
     async with make() as world:
         world.leaders[OTHER].codes = [ErrorCode.NOT_LEADER_OR_FOLLOWER] * 3
         world.end(5, A)
@@ -233,7 +239,9 @@ async def test_a_coordinator_that_resigns_sends_no_more(make: Callable[[], Any])
         assert (world.asked(OTHER), world.sent) == ([[5]], [])
 
 
-async def test_what_is_under_way_is_not_sent_twice(make: Callable[[], Any]) -> None:
+async def test_what_is_under_way_is_not_sent_twice(
+    make: Callable[[], Any], autojump_clock: MockClock
+) -> None:
     """Nor if the coordinator tries again meanwhile. When all are there, it hears so again."""
     async with make() as world:
         ending = world.end(5, A)

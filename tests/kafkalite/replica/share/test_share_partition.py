@@ -174,3 +174,15 @@ def test_the_log_start_takes_what_is_available_with_it() -> None:
     release_expired(world.share)  # 5 and 6, which are gone, are with b until then
     assert world.share.start_offset == 10
     assert offsets(world.fetch("a")) == [10, 11, 12, 13, 14]
+
+
+def test_a_batch_that_was_taken_apart_stays_until_what_follows_is_done() -> None:
+    """Its records are done with, and are behind the start."""
+    world = World([6, 6])
+    world.fetch("a", most=3, limited=True)
+    world.share.log_start_moved(6)
+    release_all(world.share, "a")
+    assert (world.share.start_offset, len(world.states())) == (6, 6)
+    assert offsets(world.fetch("b")) == [6, 7, 8, 9, 10, 11]
+    world.say(ACCEPT, 6, 11, "b")
+    assert (world.share.start_offset, world.states()) == (12, {})

@@ -7,6 +7,7 @@ from uuid import UUID
 
 import pytest
 
+from kafkalite.clock import SystemClock
 from kafkalite.coordinators.share_coordinator.share_state import ShareState
 from kafkalite.replica.share.acknowledgement import Acknowledgement, acknowledge
 from kafkalite.replica.share.acquisition import Wanted
@@ -121,6 +122,14 @@ def test_under_a_new_leader_epoch_it_is_opened_anew(group: OneShareGroup) -> Non
     assert opened(group) is not share
 
 
+def test_a_leader_that_is_replaced_lets_go_when_it_hears_of_it(group: OneShareGroup) -> None:
+    share, other = opened(group), opened(group, 1)
+    group.partition().leader_epoch += 1
+    group.partitions.leaders_changed()
+    assert share.is_fenced
+    assert not other.is_fenced
+
+
 def test_without_a_state_it_cannot_be_opened() -> None:
     with one_share_group(initialized=False) as group:
         assert raised(lambda: opened(group)) is ErrorCode.UNKNOWN_SERVER_ERROR
@@ -154,7 +163,7 @@ def test_errors_of_the_coordinator_are_answered_in_the_leader_s_words(
         group.share.settings,
         find_offset=lambda *_: 0,
         most_sessions=lambda: 1,
-        clock=lambda: 0.0,
+        clock=SystemClock(seconds=lambda: 0.0),
     )
     assert raised(lambda: partitions.open(group.key(), group.partition())) is answered
 

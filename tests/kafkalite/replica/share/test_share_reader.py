@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from kafkalite.log.page_cache import NotCached
 from kafkalite.log.producer_state import AppendOrigin
+from kafkalite.replica.share import share_reader
 from kafkalite.replica.share.acquisition import Acquired, Wanted
 from kafkalite.replica.share.share_reader import Fetched, Limits, ShareReader
 from kafkalite.replica.share.share_sessions import TopicPartitionId
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.record_batch import iterate_batches
+from kafkalite.wire.record_batch import RecordBatch, iterate_batches
 from tests.kafkalite.one_share_group import GROUP, NODE, NOW_MS, OneShareGroup, one_share_group
 
 
@@ -183,3 +186,52 @@ def test_a_group_may_read_committed_records_only(group: OneShareGroup, commit: b
 def test_others_read_what_is_not_committed(group: OneShareGroup) -> None:
     transactional(group, 0, b"a", b"b")
     assert seen(reader(group).read()[group.where()]) == ([0], [Acquired(0, 1, 1)])
+
+
+def test_partitions_beyond_what_is_wanted_are_not_read_but_looked_at(
+    group: OneShareGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for index in (0, 1):
+        group.append(b"a", index=index)
+        group.append(b"b", index=index)
+    reader(group, group.where(1), most=0).read()  # its share partition begins at 0
+    group.partition(1).delete_records_before(1)
+    reads = list[int]()
+
+    def noted(records: bytes) -> Iterator[RecordBatch]:
+        reads.append(len(records))
+        return iterate_batches(records)
+
+    monkeypatch.setattr(share_reader, "iterate_batches", noted)
+    answers = reader(group, group.where(0), group.where(1), most=2).read()
+    assert seen(answers[group.where(0)]) == ([0, 1], [Acquired(0, 1, 1)])
+    assert seen(answers[group.where(1)]) == ([], [])
+    assert len(reads) == 1
+    # That the first record is gone was found at the look.
+    answers = reader(group, group.where(1)).read()
+    assert seen(answers[group.where(1)]) == ([1], [Acquired(1, 1, 1)])
+
+
+def test_a_read_that_waits_for_the_disk_goes_on_where_it_was(
+    group: OneShareGroup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for index in (0, 1):
+        group.append(b"a", b"b", index=index)
+    reads = list[int]()
+
+    def cold_at_second(records: bytes) -> Iterator[RecordBatch]:
+        if records:  # the end of the first partition is read, too
+            reads.append(len(records))
+        if len(reads) == 2:
+            reads.append(0)
+            with open(os.devnull) as file:
+                raise NotCached(file.fileno(), 0, 1)
+        return iterate_batches(records)
+
+    monkeypatch.setattr(share_reader, "iterate_batches", cold_at_second)
+    asked = reader(group, group.where(0), group.where(1), most=3, limited=True)
+    with pytest.raises(NotCached):
+        asked.read()
+    answers = asked.read()
+    assert seen(answers[group.where(0)]) == ([0], [Acquired(0, 1, 1)])
+    assert seen(answers[group.where(1)]) == ([0], [Acquired(0, 0, 1)])

@@ -89,7 +89,7 @@ async def test_keys_of_a_url_are_fetched_and_fetched_again() -> None:
             pass
 
     with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever)
+        thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}/keys"
         keys = UrlKeys(url, RefreshTimes(refresh=0.05))

@@ -1,6 +1,10 @@
 """OAUTHBEARER: the message around the token."""
 
+import contextlib
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafkalite.security.sasl.mechanism import BadCredentials, SaslFailure
 from kafkalite.security.sasl.oauthbearer import AcceptedToken, InvalidToken, OAuthBearerServer
@@ -78,3 +82,15 @@ def test_another_scheme_closes_as_in_kafka() -> None:
     with pytest.raises(ProtocolViolation, match="Invalid scheme"):
         server.evaluate(b"n,,\x01auth=Basic good\x01\x01")
     assert not server.is_complete
+
+
+@given(
+    st.binary(max_size=60)
+    | st.binary(max_size=20).map(lambda data: b"n,," + data)
+    | st.binary(max_size=20).map(lambda data: b"n,,\x01auth=Bearer " + data + b"\x01\x01")
+)
+def test_any_bytes_are_refused_or_the_token(message: bytes) -> None:
+    server = OAuthBearerServer(validate)
+    with contextlib.suppress(SaslFailure, BadCredentials, ProtocolViolation):
+        server.evaluate(message)
+    assert not server.is_complete or b"Bearer good" in message

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from collections.abc import Mapping
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import jwt
@@ -15,13 +13,13 @@ import pytest
 
 from kafkalite.security.sasl.mechanism import SaslFailure
 from kafkalite.security.sasl.own_tokens import (
-    ClientCredentials,
     EndpointTokens,
+    RefreshWindow,
     file_token,
     unsecured_token,
 )
-
-NOW = 1_000_000.0
+from kafkalite.security.sasl.token_endpoint import TokenEndpoint
+from tests.kafkalite.security.token_provider import NOW, Provider
 
 
 def claims_of(token: str) -> dict[str, Any]:
@@ -68,60 +66,40 @@ def test_a_file(tmp_path: Path) -> None:
         file_token(tmp_path / "none")
 
 
-class Provider(HTTPServer):
-    """Answers with tokens that live for 100 s from `now` on."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.asked: list[tuple[str, str]] = []
-        self.now = NOW
-        self.answer: bytes | None = None
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Provider
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
-        self.server.asked.append((self.headers["Authorization"], body))
-        number = len(self.server.asked)
-        claims = base64.urlsafe_b64encode(b'{"exp":%d}' % (self.server.now + 100)).decode()
-        found = {"access_token": f"{number}.{claims.rstrip('=')}.s"}
-        self.send_response(200)
-        self.end_headers()
-        answer = self.server.answer
-        self.wfile.write(json.dumps(found).encode() if answer is None else answer)
-
-    def log_message(self, format: str, *args: object) -> None:
-        pass
-
-
-@pytest.fixture
-def provider() -> Iterator[Provider]:
-    with Provider() as made:
-        thread = Thread(target=made.serve_forever)
-        thread.start()
-        yield made
-        made.shutdown()
-        thread.join()
-
-
-def tokens(provider: Provider) -> EndpointTokens:
-    url = f"http://127.0.0.1:{provider.server_port}/token"
-    credentials = ClientCredentials(url, "node", "se:cret", "brokers")
-    return EndpointTokens(credentials, lambda: provider.now)
+def tokens(provider: Provider, refresh: RefreshWindow | None = None) -> EndpointTokens:
+    endpoint = TokenEndpoint(provider.url, "node", "se:cret", "brokers")
+    return EndpointTokens(endpoint, refresh, lambda: provider.now)
 
 
 def test_a_token_is_kept_for_most_of_its_life(provider: Provider) -> None:
-    own = tokens(provider)
+    own = tokens(provider, RefreshWindow(jitter=0.0))
     first = own()
     provider.now += 79
     assert own() == first
     provider.now += 1
     assert own() != first
-    login = base64.b64encode(b"node:se:cret").decode()
-    asked = (f"Basic {login}", "grant_type=client_credentials&scope=brokers")
-    assert provider.asked == [asked, asked]
+
+
+@pytest.mark.parametrize(
+    ("window", "life", "expected"),
+    [
+        (RefreshWindow(0.5, 0.0, 10, 10), 100, 50),
+        (RefreshWindow(0.9, 0.0, 10, 30), 100, 70),
+        (RefreshWindow(0.5, 0.0, 60, 10), 100, 60),
+        # No room for the two of them.
+        (RefreshWindow(0.9, 0.0, 60, 50), 100, 90),
+        (RefreshWindow(0.8, 0.0, 60, 300), 100, 80),
+    ],
+)
+def test_the_time_of_renewal(window: RefreshWindow, life: int, expected: int) -> None:
+    assert window.time(NOW, NOW + life) == pytest.approx(NOW + expected)
+
+
+def test_the_jitter_is_added() -> None:
+    window = RefreshWindow(0.5, 0.25, 0, 0)
+    times = [window.time(NOW, NOW + 100) - NOW for _ in range(100)]
+    assert 50 <= min(times) < 60
+    assert 65 < max(times) <= 75
 
 
 @pytest.mark.parametrize("answer", [b"no JSON", b"{}", b"[]", b'{"access_token": "opaque"}'])
@@ -129,9 +107,3 @@ def test_what_is_no_token_is_refused(provider: Provider, answer: bytes) -> None:
     provider.answer = answer
     with pytest.raises(SaslFailure, match=r"no token from|no JWT"):
         tokens(provider)()
-
-
-def test_a_provider_that_is_gone(provider: Provider) -> None:
-    credentials = ClientCredentials("http://127.0.0.1:1/token", "node", "secret")
-    with pytest.raises(SaslFailure, match=r"no token from http://127\.0\.0\.1:1/token"):
-        EndpointTokens(credentials)()

@@ -1,6 +1,8 @@
 """PLAIN: one message, and what may be wrong with it."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafkalite.security.sasl.mechanism import SaslFailure
 from kafkalite.security.sasl.plain import PlainServer, passwords_of
@@ -46,3 +48,14 @@ def test_failures_are_told(token: bytes, words: str) -> None:
     with pytest.raises(SaslFailure, match=words):
         server.evaluate(token)
     assert not server.is_complete
+
+
+@given(st.binary(max_size=60) | st.binary(max_size=20).map(lambda data: b"\0alice\0" + data))
+def test_any_bytes_are_refused_or_the_password(token: bytes) -> None:
+    server = PlainServer(CHECK)
+    try:
+        server.evaluate(token)
+    except SaslFailure:
+        assert not server.is_complete
+    else:
+        assert token.endswith(b"\0alice\0secret")

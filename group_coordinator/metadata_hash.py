@@ -1,0 +1,73 @@
+"""Apache Kafka's hash of a group's topics, kept in the records of its epochs.
+
+It is another one when a topic has come or gone, has grown, or is replicated to other racks; then
+the group is assigned anew. Both kinds of broker compute the same, so a group that moves from one to
+the other keeps its assignment. Source: org.apache.kafka.coordinator.group.Utils (computeTopicHash,
+computeGroupHash); XXH3 of 64 bits over a stream as hash4j writes it: integers little-endian, a
+string as its UTF-16 code units followed by their number.
+"""
+
+from collections.abc import Iterable, Sequence
+from struct import pack
+from uuid import UUID
+
+from kafkalite.group_coordinator.topics_view import TopicsView
+
+_MAGIC = b"\0"
+
+
+def metadata_hash(topics: Iterable[str], view: TopicsView) -> int:
+    """The hash of a group with these topics; those that do not exist do not count.
+
+    A signed integer of 64 bits; 0 if there is none.
+    """
+    found: list[int] = []
+    for name in sorted(topics):
+        topic_id = view.topic_id(name)
+        if topic_id is not None:
+            count = view.partition_count(name)
+            found.append(topic_hash(topic_id, name, count, view.partition_racks(name)))
+    return group_hash(found)
+
+
+def group_hash(topic_hashes: Sequence[int]) -> int:
+    """The hash of a group whose topics have these, in the order of their names."""
+    return _xxh3(pack(f"<{len(topic_hashes)}q", *topic_hashes)) if topic_hashes else 0
+
+
+def topic_hash(
+    topic_id: UUID, name: str, partition_count: int, racks: Sequence[Sequence[str]]
+) -> int:
+    """The hash of one topic. `racks`: those of each partition's replicas, or nothing if no broker
+    has one."""
+    if racks:
+        partitions = b"".join(
+            pack("<i", i)
+            + b"".join(_units(rack) + _string(rack) for rack in sorted(of_partition, key=_utf16))
+            for i, of_partition in enumerate(racks)
+        )
+    else:
+        partitions = pack(f"<{partition_count}i", *range(partition_count))
+    # Java's UUID is two longs, the most significant bits first.
+    identity = topic_id.bytes[7::-1] + topic_id.bytes[:7:-1]
+    return _xxh3(_MAGIC + identity + _string(name) + pack("<i", partition_count) + partitions)
+
+
+def _utf16(text: str) -> bytes:
+    """By which Java orders strings."""
+    return text.encode("utf-16-be")
+
+
+def _string(text: str) -> bytes:
+    return text.encode("utf-16-le") + _units(text)
+
+
+def _units(text: str) -> bytes:
+    """The number of UTF-16 code units: Java's String.length."""
+    return pack("<i", len(text.encode("utf-16-le")) // 2)
+
+
+def _xxh3(data: bytes) -> int:
+    from xxhash import xxh3_64_digest  # with the first group of the newer protocols
+
+    return int.from_bytes(xxh3_64_digest(data), "big", signed=True)

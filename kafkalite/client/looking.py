@@ -1,0 +1,70 @@
+"""The verbs that look at one cluster: requests, events, traffic, configs without effect."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from kafkalite.client.values import written
+from kafkalite.control.answers import UnsupportedView
+from kafkalite.control.problems import Problem
+from kafkalite.control.sightings import EventView, Mode, RequestView, SpyView, TrafficView
+
+
+class Looking:
+    """Changes nothing but the spy."""
+
+    def ask(self, verb: str, **fields: Any) -> Any:
+        """Do a verb by its name in the table. Raises Problem."""
+        raise NotImplementedError
+
+    def spy(self, mode: Mode = "on", *, bytes: int | None = None) -> SpyView:
+        """Keep requests and answers from now on, in so many bytes; "full": with all of them."""
+        found: SpyView = self.ask("spy.set", mode=mode, bytes=bytes)
+        return found
+
+    def requests(
+        self,
+        api: str | None = None,
+        *,
+        client_id: str | None = None,
+        topic: str | None = None,
+        error: str | None = None,
+        after: int | None = None,
+        limit: int = 1000,
+    ) -> list[RequestView]:
+        """The requests that the spy has kept, decoded: the last ones, or those after one.
+
+        Raises Problem if there are none, and the spy is off.
+        """
+        wanted = {"api": api, "client_id": client_id, "topic": topic, "error": error}
+        found: list[RequestView] = self.ask(
+            "requests.list", **wanted, after=after, limit=limit, bodies=True
+        )
+        if not found:
+            shown = self.ask("spy.show")
+            if shown.mode == "off":
+                raise Problem("conflict", "the spy is off", hint='spy("on") puts it on')
+        return found
+
+    def events(
+        self, kind: str | None = None, *, after: int | None = None, limit: int = 1000
+    ) -> list[EventView]:
+        """Changes of state, each with its reason: the last ones, or those after one."""
+        found: list[EventView] = self.ask("events", kind=kind, after=after, limit=limit)
+        return found
+
+    def trace(self, path: str | Path, *, frames: bool = False) -> Path:
+        """Write events and requests to a ZIP file. Raises OSError."""
+        saved = self.ask("trace.save", frames=frames)
+        return written(Path(path), saved.data)
+
+    def traffic(self, over: str = "1s") -> TrafficView:
+        """Requests by API, and bytes, counted for so long."""
+        found: TrafficView = self.ask("traffic", over=over)
+        return found
+
+    def unsupported(self) -> list[UnsupportedView]:
+        """Configs that were set and have no effect, or are not known."""
+        found: list[UnsupportedView] = self.ask("doctor")
+        return found

@@ -1,0 +1,75 @@
+"""Configs that somebody set, and that change nothing here: they are accepted, or not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Final
+
+from kafkalite.cluster.image import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
+from kafkalite.config.definition import (
+    CLIENT_METRICS_CONFIGS,
+    GROUP_CONFIGS,
+    TOPIC_CONFIGS,
+    ConfigDef,
+    ConfigError,
+    Support,
+)
+from kafkalite.config.sources import find
+from kafkalite.control.answers import UnsupportedView
+from kafkalite.control.cluster import ControlledCluster
+from kafkalite.control.questions import Nothing
+from kafkalite.requests.slices import in_slices_of_task, mapped
+
+_HIDDEN: Final = "[hidden]"
+_TABLES: Final[Mapping[int, tuple[str, Mapping[str, ConfigDef]]]] = {
+    TOPIC_RESOURCE: ("topic", TOPIC_CONFIGS),
+    BROKER_RESOURCE: ("node", {}),
+    CLIENT_METRICS_RESOURCE: ("client metrics", CLIENT_METRICS_CONFIGS),
+    GROUP_RESOURCE: ("group", GROUP_CONFIGS),
+}
+
+
+async def list_unsupported(cluster: ControlledCluster, request: Nothing) -> list[UnsupportedView]:
+    """The configs that were set and have no effect here: of the broker, nodes, topics, groups."""
+    broker = cluster.broker
+    found = list(_without_effect("broker", {}, broker.config.given))
+    configs = broker.services.cluster.image.configs
+    of_resources = await in_slices_of_task(mapped(partial(_of_resource, configs), sorted(configs)))
+    return found + [each for several in of_resources for each in several]
+
+
+def _of_resource(
+    configs: Mapping[tuple[int, str], Mapping[str, str]], resource: tuple[int, str]
+) -> list[UnsupportedView]:
+    kind, name = resource
+    if kind == BROKER_LOGGER_RESOURCE or kind not in _TABLES:
+        return []
+    called, table = _TABLES[kind]
+    where = f"{called} {name}" if name else f"every {called}"
+    return list(_without_effect(where, table, configs.get(resource, {})))
+
+
+def _without_effect(
+    where: str, table: Mapping[str, ConfigDef], given: Mapping[str, str]
+) -> Iterator[UnsupportedView]:
+    for name, value in given.items():
+        definition = table.get(name) or find(name)
+        if definition is None:
+            yield UnsupportedView(where, name, _HIDDEN, "kafkalite does not know it")
+        elif definition.support is Support.ACCEPTED and not _is_default(definition, value):
+            shown = _HIDDEN if definition.sensitive else value
+            yield UnsupportedView(where, name, shown, "it is kept and shown, and has no effect")
+
+
+def _is_default(definition: ConfigDef, value: str) -> bool:
+    try:
+        return definition.parse(value) == definition.parse(definition.default)
+    except ConfigError:
+        return False

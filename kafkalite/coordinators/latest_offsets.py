@@ -1,0 +1,94 @@
+"""The ends of partitions, asked from their leaders on whatever broker.
+
+Source: Kafka's NetworkPartitionMetadataClient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Final
+from uuid import UUID
+
+import trio
+
+from kafkalite.peers.link import Address, Connect, Link, PeerGone, connect_tcp
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
+
+if TYPE_CHECKING:
+    from kafkalite.replica.topics import Topics
+
+Where = tuple[UUID, int]
+_LATEST: Final = -1
+_CONSUMER: Final = -1
+
+
+class LatestOffsets:
+    """`address_of` gives the address of a broker, None for one that is not there."""
+
+    def __init__(
+        self,
+        topics: Topics,
+        address_of: Callable[[int], Address | None],
+        timeout_seconds: float,
+        connect: Connect = connect_tcp,
+    ) -> None:
+        self._topics = topics
+        self._address_of = address_of
+        self._timeout_seconds = timeout_seconds
+        self._connect = connect
+        self._links: dict[Address, Link] = {}
+
+    async def find(self, partitions: Iterable[Where]) -> Mapping[Where, int | KafkaError]:
+        """The offset of the next record that consumers see, or why it is not known. In a task."""
+        found: dict[Where, int | KafkaError] = {}
+        by_address: dict[Address, dict[tuple[str, int], Where]] = {}
+        for topic_id, index in partitions:
+            topic = self._topics.by_id(topic_id)
+            if topic is None or index >= len(topic.partitions):
+                found[topic_id, index] = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                continue
+            address = self._address_of(topic.partitions[index].leader_id)
+            if address is None:
+                found[topic_id, index] = KafkaError(ErrorCode.LEADER_NOT_AVAILABLE)
+                continue
+            by_address.setdefault(address, {})[topic.name, index] = topic_id, index
+        async with trio.open_nursery() as nursery:
+            for address, wanted in by_address.items():
+                nursery.start_soon(self._ask, address, wanted, found)
+        return found
+
+    async def _ask(
+        self,
+        address: Address,
+        wanted: Mapping[tuple[str, int], Where],
+        found: dict[Where, int | KafkaError],
+    ) -> None:
+        topics: dict[str, ListOffsetsTopic] = {}
+        for name, index in wanted:
+            topic = topics.setdefault(name, ListOffsetsTopic(name=name))
+            topic.partitions.append(ListOffsetsPartition(partition_index=index, timestamp=_LATEST))
+        request = ListOffsetsRequest(replica_id=_CONSUMER, topics=list(topics.values()))
+        link = self._links.get(address)
+        if link is None:
+            link = self._links[address] = Link("kafkalite-latest-offsets", self._connect)
+        found.update((where, KafkaError(ErrorCode.NETWORK_EXCEPTION)) for where in wanted.values())
+        try:
+            answer = await link.ask(address, request, timeout_seconds=self._timeout_seconds)
+        except PeerGone:
+            return
+        for topic in answer.topics:
+            for each in topic.partitions:
+                where = wanted.get((topic.name, each.partition_index))
+                if where is not None:
+                    code = ErrorCode(each.error_code)
+                    found[where] = KafkaError(code) if code else each.offset
+
+    async def close(self) -> None:
+        """Give the connections back."""
+        for link in self._links.values():
+            await link.close()

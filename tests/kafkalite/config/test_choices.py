@@ -1,0 +1,49 @@
+"""Configs that choose among what there is."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkalite.config import BrokerConfig, ConfigError
+
+
+@pytest.mark.parametrize(
+    "name", ["simple", "org.apache.kafka.coordinator.group.assignor.SimpleAssignor"]
+)
+def test_the_assignor_of_share_groups(name: str) -> None:
+    assert BrokerConfig({"group.share.assignors": name}).items("group.share.assignors") == (name,)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("uniform", "uniform: there is only simple"),
+        ("simple,uniform", "uniform: there is only simple"),
+        (
+            "simple,org.apache.kafka.coordinator.group.assignor.SimpleAssignor",
+            "must contain exactly one assignor, but found 2",
+        ),
+        ("", "must contain exactly one assignor, but found 0"),
+    ],
+)
+def test_share_groups_have_one_assignor(value: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        BrokerConfig({"group.share.assignors": value})
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 3, 4])
+def test_codecs_of_share_states(number: int) -> None:
+    name = "share.coordinator.state.topic.compression.codec"
+    assert BrokerConfig({name: str(number)}).integer(name) == number
+
+
+@pytest.mark.parametrize("number", [-1, 5])
+def test_a_codec_that_there_is_not(number: int) -> None:
+    with pytest.raises(ConfigError, match=f"Unknown compression type id: {number}"):
+        BrokerConfig({"share.coordinator.state.topic.compression.codec": str(number)})
+
+
+@pytest.mark.parametrize("name", ["org.apache.kafka.server.share.persister.NoOpStatePersister", ""])
+def test_share_states_are_always_kept(name: str) -> None:
+    with pytest.raises(ConfigError, match="kafkalite does not have this"):
+        BrokerConfig({"group.share.persister.class.name": name})

@@ -1,0 +1,28 @@
+"""Clusters made beside another one have its configs, but not its place in the world."""
+
+from __future__ import annotations
+
+import pytest
+
+from kafkalite.config import BrokerConfig
+from kafkalite.control.shared_configs import shared_configs
+
+
+@pytest.mark.parametrize(
+    ("listeners", "beside"),
+    [
+        ("PLAINTEXT://127.0.0.1:9092", "PLAINTEXT://127.0.0.1:0"),
+        ("PLAINTEXT://[::1]:9092", "PLAINTEXT://[::1]:0"),
+    ],
+)
+def test_addresses_and_places_are_left_out(listeners: str, beside: str) -> None:
+    config = BrokerConfig(
+        {
+            "listeners": listeners,
+            "log.dirs": "/data",
+            "kafkalite.nodes": "3",
+            "kafkalite.control.token": "secret",
+            "num.partitions": "7",
+        }
+    )
+    assert shared_configs(config) == {"listeners": beside, "num.partitions": "7"}

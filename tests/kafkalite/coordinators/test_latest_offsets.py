@@ -1,0 +1,48 @@
+"""The ends of partitions are asked from their leaders."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+import pytest
+import trio
+from trio.testing import MockClock
+
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from tests.kafkalite.coordinators.virtual_share_coordinator import COORDINATOR, READ_ID, World
+
+
+@pytest.fixture
+async def world(autojump_clock: MockClock, nursery: trio.Nursery) -> World:
+    return World(nursery)
+
+
+async def found(world: World) -> list[int | ErrorCode]:
+    """The ends of the topic's four partitions, of one too many, and of one of no topic."""
+    wanted = [(READ_ID, index) for index in range(5)] + [(UUID(int=6), 0)]
+    outcomes = await world.latest_offsets.find(wanted)
+    known = [outcomes[where] for where in wanted]
+    return [each.code if isinstance(each, KafkaError) else each for each in known]
+
+
+async def test_each_has_its_end_or_the_reason_why_not(
+    autojump_clock: MockClock, world: World
+) -> None:
+    assert await found(world) == [
+        400,
+        ErrorCode.NOT_LEADER_OR_FOLLOWER,
+        ErrorCode.LEADER_NOT_AVAILABLE,
+        ErrorCode.NETWORK_EXCEPTION,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ]
+    (asked,) = world.coordinator.ends
+    assert asked.replica_id == -1, "what followers lack is not seen"
+    assert {each.timestamp for topic in asked.topics for each in topic.partitions} == {-1}
+
+
+async def test_a_leader_that_is_gone_does_not_answer(
+    autojump_clock: MockClock, world: World
+) -> None:
+    world.network.stop(COORDINATOR)
+    assert (await found(world))[:2] == [ErrorCode.NETWORK_EXCEPTION] * 2

@@ -1,0 +1,81 @@
+"""The end of a process: very many logs are closed, and nothing holds the loop meanwhile."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import trio
+
+from kafkalite.__main__ import _serve
+from kafkalite.broker import Broker
+from kafkalite.config import BrokerConfig
+from kafkalite.log.config import LogConfig
+from kafkalite.log.files import CLEAN_SHUTDOWN
+from kafkalite.quorum_broker import QuorumBroker
+from tests.kafkalite.held_loop import ALLOWED_SECONDS
+from tests.kafkalite.test_quorum_broker import config, controllers
+from tests.kafkalite.until import until
+from tests.log.many_logs import fill
+
+# To close so many at once takes several times as long as is allowed.
+MORE = 10_000
+KINDS = ("one process", "a cluster")
+
+
+class LongestStep(trio.abc.Instrument):
+    """The longest step of any task: its processor time in seconds, and the task's name."""
+
+    def __init__(self) -> None:
+        self.seconds, self.name = 0.0, ""
+        self._begun = time.thread_time()
+
+    def before_task_step(self, task: trio.lowlevel.Task) -> None:
+        self._begun = time.thread_time()
+
+    def after_task_step(self, task: trio.lowlevel.Task) -> None:
+        seconds = time.thread_time() - self._begun
+        if seconds > self.seconds:
+            self.seconds, self.name = seconds, task.name
+
+
+@pytest.fixture(autouse=True)
+def _collecting() -> Iterator[None]:
+    """The command freezes what there is, which is not only its own here."""
+    yield
+    gc.unfreeze()
+
+
+@asynccontextmanager
+async def opened(kind: str, root: Path) -> AsyncIterator[Broker]:
+    if kind == "one process":
+        configs = {"log.dirs": str(root / "1"), "listeners": "PLAINTEXT://127.0.0.1:0"}
+        with Broker(BrokerConfig(configs)) as alone:
+            yield alone
+        return
+    async with controllers(1) as controller:
+        with QuorumBroker(config(root, 1, controller)) as broker:
+            yield broker
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_all_logs_are_closed_in_slices(tmp_path: Path, kind: str) -> None:
+    async with opened(kind, tmp_path) as broker, trio.open_nursery() as nursery:
+        ready = tmp_path / "ready.json"
+        nursery.start_soon(_serve, broker, [ready], {})
+        await until(ready.exists)
+        (directory,) = broker._logs.manager.directories
+        fill(directory, LogConfig())
+        logs = [*directory.logs.values()]
+        for index in range(MORE):
+            directory.logs[f"more-{index}", 0] = logs[index % len(logs)]
+        longest = LongestStep()
+        trio.lowlevel.add_instrument(longest)
+        broker.stop()
+    await trio.lowlevel.checkpoint()
+    assert (directory.path / CLEAN_SHUTDOWN).exists()
+    assert longest.seconds < ALLOWED_SECONDS, longest.name

@@ -1,0 +1,46 @@
+"""The modules that a start imports are counted, as time depends on the machine."""
+
+import subprocess
+import sys
+
+import pytest
+
+# Each takes milliseconds, and a broker that starts needs none of them.
+_NEVER = {
+    *("asyncio", "construct", "csv", "email", "h11"),
+    *("importlib.metadata", "importlib.resources", "prometheus_client"),
+}
+_PROGRAM = """
+import sys
+compiled = 0
+def count(event, arguments):
+    global compiled
+    compiled += event == "exec" and arguments[0].co_filename == "<string>"
+sys.addaudithook(count)
+before = set(sys.modules)
+import {module}
+print(*sorted(set(sys.modules) - before))
+print(compiled)
+"""
+
+
+def imported(module: str) -> tuple[set[str], int]:
+    """The modules that come with one, and how many functions are compiled meanwhile."""
+    program = _PROGRAM.format(module=module)
+    shown = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    names, compiled = shown.stdout.splitlines()
+    return set(names.split()), int(compiled)
+
+
+@pytest.mark.parametrize(
+    ("module", "most_modules", "most_compiled"),
+    [("kafkalite.broker", 280, 270), ("kafkalite.testing", 310, 320)],
+)
+def test_what_a_start_imports(module: str, most_modules: int, most_compiled: int) -> None:
+    names, compiled = imported(module)
+    assert not names & _NEVER
+    assert len([name for name in names if name.startswith("kafkalite.")]) <= most_modules
+    # Mostly methods of dataclasses: each costs as much as a small module.
+    assert compiled <= most_compiled
