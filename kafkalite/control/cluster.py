@@ -28,7 +28,12 @@ from kafkalite.control.spare import Spare
 from kafkalite.control.spy.spy import Spy
 from kafkalite.log.files import FILES, UnsyncedFiles
 from kafkalite.requests.slices import in_slices_of_task
-from kafkalite.server.listener import Listener, closed_socket, open_node_listeners
+from kafkalite.server.listener import (
+    Listener,
+    closed_if_cut_short,
+    closed_socket,
+    open_node_listeners,
+)
 from kafkalite.server.loop import Loop
 from kafkalite.server.released import close_released
 
@@ -77,6 +82,8 @@ class ControlledCluster:
         self._core: Core
         self._spare = Spare(self._opening_spare)
         self._nursery: trio.Nursery
+        # The verbs that rules do, which the cluster's end cuts short.
+        self._verbs: trio.Nursery
         self._stop = trio.Event()
         self._cluster_id = config.string("kafkalite.cluster.id")
         if self._cluster_id is None and not keeps_directory:
@@ -95,9 +102,7 @@ class ControlledCluster:
         self._fill = fill
 
     def configs_for_others(self) -> dict[str, str]:
-        """Says what clusters made beside this one have from it: all but addresses, ports and
-        places.
-        """
+        """The configs of clusters made beside this one: all but addresses, ports and places."""
         from kafkalite.control.shared_configs import shared_configs  # rarely needed
 
         return shared_configs(self._config)
@@ -142,19 +147,22 @@ class ControlledCluster:
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve until `stop`, having been opened."""
-        async with trio.open_nursery() as self._nursery:
+        async with trio.open_nursery() as self._nursery, trio.open_nursery() as self._verbs:
             await self._nursery.start(self._serve, self._core)
             task_status.started()
             await self._stop.wait()
+            self.broker.stop()
+            # Requests that wait for a verb or for a release are in flight, and answered.
+            self._verbs.cancel_scope.cancel()
             if self._faults is not None:
                 self._faults.holds.release_all()
             self._spare.close()
-            self.broker.stop()
-            await self.broker.stopped.wait()
+            with trio.CancelScope(shield=True):
+                await self.broker.stopped.wait()
         self.ended.set()
 
     def stop(self) -> None:
-        """Let `run` end: what is in flight is answered."""
+        """Let `run` end: what is in flight is answered, the verbs of rules are cut short."""
         self._stop.set()
 
     def _begin(self, core: Core) -> None:
@@ -283,12 +291,13 @@ class ControlledCluster:
         for node_id in node_ids:
             if node_id not in there:
                 listeners += open_node_listeners(self._config, node_id, listeners)
-        released = await old.broker.connections.release() if keeps_connections else []
-        try:
-            new = await self._succeed(old, directory, clock, fill, listeners)
-        except BaseException:
-            close_released(released)
-            raise
+        with closed_if_cut_short(listeners):
+            released = await old.broker.connections.release() if keeps_connections else []
+            try:
+                new = await self._succeed(old, directory, clock, fill, listeners)
+            except BaseException:
+                close_released(released)
+                raise
         return new.broker.connections.adopt(released)
 
     async def _succeed(
@@ -345,10 +354,11 @@ class ControlledCluster:
             old.broker.abandon()
         else:
             old.broker.stop()
-        await old.ended.wait()
-        clock = old.clock
-        clock.forget_subscribers()
-        self._begin(self._open(listeners=listeners, clock=clock, directory=old.directory))
+        with closed_if_cut_short(listeners):
+            await old.ended.wait()
+            clock = old.clock
+            clock.forget_subscribers()
+            self._begin(self._open(listeners=listeners, clock=clock, directory=old.directory))
         self.spy.events.put("cluster.restarted", "as after kill -9" if unclean else "")
         await self._nursery.start(self._serve, self._core)
 
@@ -363,7 +373,7 @@ class ControlledCluster:
             self._faults = Faults(
                 lambda: self.clock.now_ms(),
                 self._run_verb,
-                self._nursery.start_soon,
+                self._verbs.start_soon,
                 seed=self._config.seed or 0,
                 told=self.spy.events.put,
             )

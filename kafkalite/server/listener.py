@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import select
 import socket
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -198,6 +198,17 @@ def _cannot_listen(host: str, port: int, purpose: str, error: OSError) -> StartE
 def joined(host: str, port: int) -> str:
     """`host:port`, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+@contextmanager
+def closed_if_cut_short(listeners: Collection[Listener]) -> Iterator[None]:
+    """Close listeners that are handed on if what takes them over fails or is cancelled."""
+    try:
+        yield
+    except BaseException:
+        for listener in listeners:
+            listener.close()
+        raise
 
 
 def closed_socket() -> socket.socket:

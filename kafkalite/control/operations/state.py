@@ -157,10 +157,11 @@ async def roll_nodes(cluster: ControlledCluster, request: RollNodes) -> list[Nod
 
 
 async def _come_back(cluster: ControlledCluster, node_id: int, pause: float) -> None:
-    """Start a node after a pause, unless somebody has done so, or reset the cluster."""
+    """Start a node after a pause, unless somebody has done so, or reset or ended the cluster."""
     broker = cluster.broker
     await trio.sleep(pause)
-    if broker is cluster.broker and node_id not in broker.services.cluster.nodes:
+    is_there = broker is cluster.broker and broker.is_ready
+    if is_there and node_id not in broker.services.cluster.nodes:
         await start_node(cluster, NodeName(node_id))
 
 

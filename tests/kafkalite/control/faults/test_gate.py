@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from kafkalite.control.problems import Problem
 from kafkalite.faults import restart, restart_node, run, stop_node
 from kafkalite.testing import broker
-from tests.kafkalite.control.clients import produced
+from tests.kafkalite.control.clients import produced, producer
 
 
 @pytest.mark.parametrize("at", ["before", "then"])
@@ -40,8 +41,30 @@ def test_the_leader_is_restarted_at_exactly_a_request(k: broker, at: Any) -> Non
         assert [record.value for record in three.records("t")] == ["1", "2"]
         downs = [each.about["node"] for each in three.events(kind="node.*")]
         assert leader in downs
-        while not all(each.up for each in three.nodes()):  # the end cuts no start short
-            time.sleep(0.02)
+
+
+@pytest.mark.parametrize("at", ["before", "then", "beside"])
+def test_the_end_of_a_cluster_waits_for_no_verb_of_a_rule(k: broker, at: Any) -> None:
+    """The request that waits for the verb is answered. The stopped node stays stopped."""
+    with k.new_cluster(nodes=3) as three:
+        three.create_topic("t", replication_factor=3)
+        leader = three.topic("t").partitions[0].leader
+        other = next(each for each in (1, 2, 3) if each != leader)
+        addresses = [each.address for each in three.nodes()]
+        fault = three.fault("Produce", do=restart_node(other, "1h", at=at))
+        sending = producer(three)
+        delivered: list[Any] = []
+        sending.produce("t", b"1", on_delivery=lambda failed, _: delivered.append(failed))
+        while fault.applied == 0:
+            sending.poll(0.02)
+        began = time.monotonic()
+    assert time.monotonic() - began < 5
+    for address in addresses:
+        host, port = address.rsplit(":", 1)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection((host, int(port)), timeout=5)
+    sending.flush(5)
+    assert delivered == [None]
 
 
 def test_a_node_is_stopped_while_another_waits_for_it(k: broker) -> None:
