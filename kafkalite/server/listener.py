@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import select
 import socket
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -201,7 +201,7 @@ def joined(host: str, port: int) -> str:
 
 
 @contextmanager
-def closed_if_cut_short(listeners: Collection[Listener]) -> Iterator[None]:
+def closed_if_cut_short(listeners: Collection[Listener]) -> Generator[None]:
     """Close listeners that are handed on if what takes them over fails or is cancelled."""
     try:
         yield

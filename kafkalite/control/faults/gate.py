@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
 import trio
@@ -36,80 +36,20 @@ from kafkalite.control.faults.refusals import (
     refusal,
 )
 from kafkalite.control.faults.rule import Action, error_code
-from kafkalite.requests.context import CloseConnection
-from kafkalite.requests.principal import Principal
+from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class, response_class
 from kafkalite.wire.codec import encode_response
-from kafkalite.wire.fields import Records
 from kafkalite.wire.rows import message_of_row, row_of, rows_of
 
 if TYPE_CHECKING:
     from kafkalite.apis import Api, Handler
-    from kafkalite.requests.purgatory import Watchers
     from kafkalite.wire.errors import ErrorCode
 
 # Begins a verb of the control plane by its name with its arguments.
 BeginVerb = Callable[[str, dict[str, Any]], Doing]
 # The partitions that a Fetch asks for by its session.
 Fetching = Callable[[Any, Any], Iterable[TopicPlace]]
-
-
-class FaultyConnection(Protocol):
-    """The connection of a request, as far as a fault needs it."""
-
-    async def move_to_task(self) -> None:
-        """Go on in the connection's task."""
-        ...
-
-    async def wait_until(
-        self,
-        done: Callable[[], bool],
-        watched: Iterable[Watchers],
-        deadline: float,
-        *,
-        answer_early: bool,
-    ) -> object:
-        """Wait until `done()`, the deadline, or until the connection is to stop."""
-        ...
-
-    async def send(self, chunks: list[Records]) -> None:
-        """Send all that is owed, and this."""
-        ...
-
-    async def silence(self) -> None:
-        """Throw away what the client sends until it hangs up."""
-        ...
-
-
-class Context(Protocol):
-    """Says what dispatch knows of a request."""
-
-    node_id: int
-    api_version: int
-    correlation_id: int
-    client_id: str
-    client_host: str
-    principal: Principal
-    listener_name: str
-    members: set[tuple[str, str]]
-    fault: str
-    is_silent: bool
-
-    @property
-    def software(self) -> str:
-        """The name and version of the client."""
-        ...
-
-    @property
-    def client_address(self) -> str:
-        """The client's host and port."""
-        ...
-
-    @property
-    def connection(self) -> Any:
-        """The connection, a FaultyConnection."""
-        ...
 
 
 class FaultGate:
@@ -172,7 +112,7 @@ class FaultGate:
 
         return gated
 
-    def _seen(self, key: ApiKey, context: Context, body: Any) -> Seen:
+    def _seen(self, key: ApiKey, context: RequestContext, body: Any) -> Seen:
         return Seen(
             key,
             context.api_version,
@@ -191,12 +131,12 @@ class FaultGate:
     async def _do(
         self,
         key: ApiKey,
-        context: Context,
+        context: RequestContext,
         request: Any,
         steps: list[Step],
         handle: Callable[[Any], Awaitable[Any]],
     ) -> Any:
-        connection = cast("FaultyConnection", context.connection)
+        connection = context.connection
         # From here on anything may be waited for.
         await connection.move_to_task()
         for step in steps:
@@ -211,7 +151,7 @@ class FaultGate:
     async def _before(
         self,
         key: ApiKey,
-        context: Context,
+        context: RequestContext,
         request: Any,
         step: Step,
         handle: Callable[[Any], Awaitable[Any]],
@@ -235,22 +175,22 @@ class FaultGate:
             case _:
                 pass
 
-    async def _run_verb(self, context: Context, action: Action) -> None:
+    async def _run_verb(self, context: RequestContext, action: Action) -> None:
         """Do a verb, and wait for it, unless it is beside. Raises what it raises.
 
         Where it stops the broker, the request goes on, as it is in flight.
         """
         doing = self._begin_verb(cast(str, action.run), action.arguments)
         if action.at != "beside":
-            connection = cast("FaultyConnection", context.connection)
+            connection = context.connection
             await connection.wait_until(
                 doing.is_over, [doing.watchers], math.inf, answer_early=False
             )
             if doing.failure is not None:
                 raise doing.failure
 
-    async def _silence(self, context: Context, step: Step) -> None:
-        connection = cast("FaultyConnection", context.connection)
+    async def _silence(self, context: RequestContext, step: Step) -> None:
+        connection = context.connection
         context.members.clear()
         context.is_silent = True
         await connection.silence()
@@ -259,7 +199,7 @@ class FaultGate:
     async def _answered(
         self,
         key: ApiKey,
-        context: Context,
+        context: RequestContext,
         request: Any,
         steps: list[Step],
         handle: Callable[[Any], Awaitable[Any]],
@@ -276,7 +216,7 @@ class FaultGate:
     async def _refused(
         self,
         key: ApiKey,
-        context: Context,
+        context: RequestContext,
         request: Any,
         step: Step,
         handle: Callable[[Any], Awaitable[Any]],
@@ -325,7 +265,7 @@ class FaultGate:
         return answer
 
     async def _after(
-        self, key: ApiKey, context: Context, request: Any, answer: Any, step: Step
+        self, key: ApiKey, context: RequestContext, request: Any, answer: Any, step: Step
     ) -> Any:
         action = step.action
         match action.kind:
@@ -350,12 +290,14 @@ class FaultGate:
                 pass
         return answer
 
-    async def _sent(self, key: ApiKey, context: Context, answer: Any, steps: list[Step]) -> Any:
+    async def _sent(
+        self, key: ApiKey, context: RequestContext, answer: Any, steps: list[Step]
+    ) -> Any:
         """The answer; None if it is sent, or as much of it as is to be."""
         shapes = [step for step in steps if step.action.kind in _SHAPES]
         if not shapes or answer is None:
             return answer
-        connection = cast("FaultyConnection", context.connection)
+        connection = context.connection
         chunks = encode_response(key, context.api_version, context.correlation_id, answer)
         for step in shapes:
             action = step.action
