@@ -224,8 +224,12 @@ class Log(LogState):
     def start_verification(
         self, producer_id: int, sequence: int, epoch: int, *, supports_epoch_bump: bool
     ) -> VerificationGuard | None:
-        """A guard to verify and then append with; None if the transaction is open already."""
+        """A guard to verify and then append with; None if the transaction is open already.
+
+        Raises KafkaError(INVALID_PRODUCER_EPOCH).
+        """
         state = self.producer_state
+        state.check_epoch(producer_id, epoch)
         if state.has_ongoing_transaction(producer_id, epoch):
             return None
         return state.verifications.start(

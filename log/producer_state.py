@@ -113,6 +113,16 @@ class ProducerState:
             and entry.producer_epoch == producer_epoch
         )
 
+    def check_epoch(self, producer_id: int, producer_epoch: int) -> None:
+        """Check that an epoch is not older than the producer's last one, before a verification.
+
+        Raises KafkaError(INVALID_PRODUCER_EPOCH). Source: Kafka's
+        UnifiedLog.maybeStartTransactionVerification.
+        """
+        entry = self.producers.get(producer_id)
+        if entry is not None and producer_epoch < entry.producer_epoch:
+            raise KafkaError(ErrorCode.INVALID_PRODUCER_EPOCH)
+
     def find_duplicate(self, batch: AcceptedBatch) -> BatchMetadata | None:
         """The remembered batch that this one repeats, if there is one."""
         entry = self.producers.get(batch.producer_id)

@@ -16,3 +16,12 @@ def secured(
     """Two brokers that modules share: each finds what others left."""
     with secured_pair(tmp_path_factory.mktemp("secured")) as pair:
         yield pair
+
+
+@pytest.fixture(scope="session")
+def compared(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[tuple[SecuredKafka, SecuredKafkalite]]:
+    """Two brokers whose lists of all topics and groups are compared: no client leaves any there."""
+    with secured_pair(tmp_path_factory.mktemp("compared")) as pair:
+        yield pair

@@ -74,6 +74,11 @@ def acl_sets() -> dict[str, list[AclCreation]]:
 
 
 @pytest.fixture(scope="module")
+def secured(compared: Brokers) -> Brokers:
+    return compared
+
+
+@pytest.fixture(scope="module")
 def pair(secured: Brokers, pytestconfig: pytest.Config) -> Iterator[Pair]:
     """Both brokers, and what they were asked counted."""
     made = Pair(*map(Side, secured))

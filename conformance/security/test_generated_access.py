@@ -12,9 +12,9 @@ from conformance.differential.generated_requests.telling import limits_of, tell_
 from conformance.differential.test_generated import Seeded, seeded
 from conformance.security.acl_stories import STORIES, Access, Step, side_ids
 from conformance.security.pair import logged_in
-from conformance.security.test_access import Brokers, pair, topic_ids
+from conformance.security.test_access import Brokers, pair, secured, topic_ids
 
-__all__ = ["pair", "seeded"]  # the fixtures
+__all__ = ["pair", "secured", "seeded"]  # the fixtures
 
 REQUESTS = 1000
 

@@ -100,7 +100,7 @@ def first_written(
 ) -> Partition | None:
     """The partition that the offsets go to, if their coordinator is to be asked before.
 
-    Raises KafkaError(NOT_COORDINATOR).
+    Raises KafkaError: NOT_COORDINATOR, INVALID_PRODUCER_EPOCH.
     """
     _, group_id, producer_id, producer_epoch, _, _, _, topics = request
     if not any(
@@ -114,9 +114,9 @@ def first_written(
     partition = offsets.partitions[partition_of_key(group_id, len(offsets.partitions))]
     if partition.leader_id != context.node_id:
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
-    if partition.log.producer_state.has_ongoing_transaction(producer_id, producer_epoch):
-        return None
     name = "transaction.partition.verification.enable"
     if not adds(context) and not services.config.boolean(name, context.node_id):
         return None
-    return partition
+    producers = partition.log.producer_state
+    producers.check_epoch(producer_id, producer_epoch)
+    return None if producers.has_ongoing_transaction(producer_id, producer_epoch) else partition

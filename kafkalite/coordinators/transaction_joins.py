@@ -108,17 +108,21 @@ class Joined:
         return self._guards[partition]
 
     def begin(self, append: FirstAppend, *, adds: bool) -> bool:
-        """Begin to verify; False if the transaction is open already. The guard comes first.
+        """Begin to verify; False if the transaction is open already, or the epoch is too old.
 
-        So the end of the transaction meanwhile makes it void.
+        The guard comes first: the end of the transaction meanwhile makes it void.
         """
         producer = append.producer
-        guard = append.partition.log.start_verification(
-            producer.producer_id,
-            append.base_sequence,
-            producer.producer_epoch,
-            supports_epoch_bump=adds,
-        )
+        try:
+            guard = append.partition.log.start_verification(
+                producer.producer_id,
+                append.base_sequence,
+                producer.producer_epoch,
+                supports_epoch_bump=adds,
+            )
+        except KafkaError as error:
+            guard = None
+            self._errors[append.partition] = error.code
         self._guards[append.partition] = guard
         return guard is not None
 

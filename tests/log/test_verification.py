@@ -95,3 +95,14 @@ def test_the_first_batch_is_not_behind_the_lowest_sequence_seen(disk: Any) -> No
     producer.log.start_verification(9, 3, 0, supports_epoch_bump=False)
     assert producer.refused(4, transactional=True) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     assert producer.append(3, transactional=True).base_offset == 0
+
+
+def test_an_older_epoch_is_refused_before_anybody_is_asked(disk: Any) -> None:
+    """Also while the producer's transaction is open."""
+    producer = Producer(disk, disk.log())
+    producer.append(0, epoch=1, transactional=True)
+    with pytest.raises(KafkaError) as caught:
+        producer.log.start_verification(9, 1, 0, supports_epoch_bump=True)
+    assert caught.value.code == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert producer.log.start_verification(9, 1, 1, supports_epoch_bump=True) is None
+    assert producer.log.start_verification(9, 0, 2, supports_epoch_bump=True) is not None
