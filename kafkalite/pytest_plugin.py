@@ -11,14 +11,14 @@
     kafkalite_broker           a broker in a thread of its own, by `kafkalite.testing.broker`
     kafkalite_broker_session   one such broker for the whole run
 
-`@pytest.mark.kafkalite(nodes=3, config={...}, snapshot="orders", seed="orders.yaml",
+`@pytest.mark.kafkalite(nodes=3, config={...}, from_="orders", seed="orders.yaml", as_version="3.9",
 clock="frozen", spy="full")` says what the cluster of `kafkalite` is like. All have the profile
 "test" (config/profiles.py), and the spy is on. With `--kafkalite-url URL` all but the last two are
 in a kafkalite that runs there (client/elsewhere.py). A fault that was never applied fails its test.
 The report of a test that fails has a section "kafkalite", and with `--kafkalite-traces DIR` its
-trace and its data are kept there. `@pytest.mark.kafkalite_sweep(api=[...], do=[drop.after])` runs
-a test once for each request whose answer can be lost (client/pytest_sweep.py). The fixtures are
-plain objects, good for sync tests and for those in trio and asyncio, which await the verbs of
+trace and its data are kept there. `@pytest.mark.kafkalite_sweep(api=[...], do=[drop.after])` runs a
+test once for each request whose answer can be lost (client/pytest_sweep.py). The fixtures are plain
+objects, good for sync tests and for those in trio and asyncio, which await the verbs of
 `.asynchronous`. pytest imports this module in every run, hence the late imports.
 """
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from kafkalite.client.local import NewCluster
     from kafkalite.testing import broker
 
-_MARK_FIELDS = ("nodes", "config", "snapshot", "seed", "clock", "spy")
+_MARK_FIELDS = ("nodes", "config", "as_version", "from_", "seed", "clock", "spy")
 _KITS = pytest.StashKey[dict[str, "Kit"]]()
 _FAILED = pytest.StashKey[bool]()
 _TOLD = pytest.StashKey[list[str]]()
@@ -87,7 +87,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
         "kafkalite(**arguments): how kafkalite_broker is made, as kafkalite.testing.broker, and "
-        "the cluster of kafkalite: nodes, config, snapshot, seed, clock, spy",
+        "the cluster of kafkalite: nodes, config, as_version, from_, seed, clock, spy",
     )
     config.addinivalue_line(
         "markers",
@@ -311,11 +311,14 @@ def kafkalite_factory(
             nodes: int = 1,
             config: Mapping[str, object] | None = None,
             *,
-            snapshot: str | None = None,
+            as_version: str | None = None,
+            from_: str | None = None,
             spy: str = "on",
         ) -> NewCluster:
             configs = _seeded(request, config, next(numbers))
-            new = kafkalite_session.new_cluster(nodes=nodes, config=configs, snapshot=snapshot)
+            new = kafkalite_session.new_cluster(
+                nodes=nodes, config=configs, as_version=as_version, from_=from_
+            )
             cluster = stack.enter_context(new)
             stack.enter_context(_watched(request, cluster.cluster, cluster, spy))
             return cluster

@@ -129,12 +129,17 @@ class broker(LocalKit):
         *,
         nodes: int = 1,
         config: Mapping[str, object] | None = None,
-        snapshot: str | None = None,
+        as_version: str | None = None,
+        from_: str | None = None,
     ) -> NewCluster:
-        """A cluster of its own in the same process, on ports of its own: a context manager."""
+        """A cluster of its own in the same process, on ports of its own: a context manager.
+
+        `from_` is the snapshot that it begins with, `as_version` the release of Apache Kafka that
+        it looks like.
+        """
         configs = {key: text_of(value) for key, value in (config or {}).items()}
-        fields = {"name": name, "nodes": nodes, "configs": configs, "snapshot": snapshot}
-        return NewCluster(self._verb, self._async_verb, fields)
+        fields = {"name": name, "nodes": nodes, "configs": configs, "as_version": as_version}
+        return NewCluster(self._verb, self._async_verb, {**fields, "from_": from_})
 
     def create_topic(
         self,

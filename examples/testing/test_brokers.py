@@ -96,7 +96,7 @@ def test_the_disk_is_full(k: Any) -> None:
 
 @pytest.mark.parametrize("release", ["3.9", "4.0", "4.3"])
 def test_against_several_releases(kafkalite_factory: Any, release: str) -> None:
-    k = kafkalite_factory(config={"kafkalite.as.version": release})
+    k = kafkalite_factory(as_version=release)
     k.create_topic("orders")
     producer = Producer({"bootstrap.servers": k.bootstrap, "enable.idempotence": True})
     producer.produce("orders", "1")

@@ -31,7 +31,7 @@ def test_the_same_data_for_many_tests(kafkalite_session: Any, kafkalite_factory:
     first.seed({"topics": [{"name": "orders", "records": [{"value": "1", "count": 1000}]}]})
     first.snapshot("orders")
     for _ in range(3):
-        one = kafkalite_factory(snapshot="orders")
+        one = kafkalite_factory(from_="orders")
         assert len(one.records("orders")) == 1000
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Unpack
 
 from kafkalite.client.async_looking import AsyncLooking
 from kafkalite.client.async_parts import (
@@ -37,6 +37,7 @@ from kafkalite.control.conversion import converted
 from kafkalite.control.coordination import CoordinatorView
 from kafkalite.control.faults.presets import preset
 from kafkalite.control.faults.rule import Action, Rule, When
+from kafkalite.control.paging import Paging
 from kafkalite.control.questions import Seed
 
 
@@ -110,9 +111,9 @@ class AsyncKit(AsyncLooking):
         described: ClusterView = await self.ask("snapshots.restore", snapshot=name)
         return described
 
-    async def snapshots(self) -> list[SnapshotView]:
+    async def snapshots(self, **page: Unpack[Paging]) -> list[SnapshotView]:
         """All snapshots."""
-        found: list[SnapshotView] = await self.ask("snapshots.list")
+        found: list[SnapshotView] = await self.ask("snapshots.list", **page)
         return found
 
     async def export_snapshot(self, name: str, path: str | Path) -> Path:
@@ -131,19 +132,19 @@ class AsyncKit(AsyncLooking):
         return written(Path(path), saved.data)
 
     async def seed(self, seed: str | Path | Mapping[str, Any]) -> Seeded:
-        """Make topics with records and groups with offsets, of a dict or a file of JSON or
-        YAML.
+        """Make topics with records, groups with offsets, and set configs, of a dict or a file of
+        JSON or YAML.
         """
         given = read_seed(Path(seed)) if isinstance(seed, (str, Path)) else seed
         checked = converted(given, Seed, strict=False)
-        made: Seeded = await self.ask("seed", topics=checked.topics, groups=checked.groups)
+        made: Seeded = await self.ask("seed", **fields_of(checked))
         return made
 
     # Topics and records
 
-    async def topics(self) -> list[TopicView]:
+    async def topics(self, **page: Unpack[Paging]) -> list[TopicView]:
         """All topics but the internal ones."""
-        found: list[TopicView] = await self.ask("topics.list")
+        found: list[TopicView] = await self.ask("topics.list", **page)
         return found
 
     async def create_topic(
@@ -196,7 +197,7 @@ class AsyncKit(AsyncLooking):
         count: int | None = None,
         *,
         partition: int | None = None,
-        start: int | None = None,
+        from_: int | None = None,
         committed: bool = False,
         value_contains: str | None = None,
         wait: str = "10s",
@@ -210,7 +211,7 @@ class AsyncKit(AsyncLooking):
             topic=topic,
             count=100_000 if count is None else count,
             partition=partition,
-            start=start,
+            from_=from_,
             committed=committed,
             value_contains=value_contains,
             wait=None if count is None else wait,
@@ -239,9 +240,9 @@ class AsyncKit(AsyncLooking):
 
     # Groups and transactions
 
-    async def groups(self) -> list[GroupView]:
+    async def groups(self, **page: Unpack[Paging]) -> list[GroupView]:
         """All groups."""
-        found: list[GroupView] = await self.ask("groups.list")
+        found: list[GroupView] = await self.ask("groups.list", **page)
         return found
 
     def group(self, group_id: str) -> AsyncGroup:
@@ -253,9 +254,9 @@ class AsyncKit(AsyncLooking):
         found = await self.ask("groups.committed", group=group, topic=topic, partition=partition)
         return int(found.offset)
 
-    async def transactions(self) -> list[TransactionView]:
+    async def transactions(self, **page: Unpack[Paging]) -> list[TransactionView]:
         """All transactional ids."""
-        found: list[TransactionView] = await self.ask("transactions.list")
+        found: list[TransactionView] = await self.ask("transactions.list", **page)
         return found
 
     def transaction(self, transactional_id: str) -> AsyncTransaction:
@@ -264,9 +265,9 @@ class AsyncKit(AsyncLooking):
 
     # Nodes and connections
 
-    async def nodes(self) -> list[NodeView]:
+    async def nodes(self, **page: Unpack[Paging]) -> list[NodeView]:
         """The nodes, and whether they are up."""
-        found: list[NodeView] = await self.ask("nodes.list")
+        found: list[NodeView] = await self.ask("nodes.list", **page)
         return found
 
     async def stop_node(self, node_id: int) -> None:
@@ -315,9 +316,9 @@ class AsyncKit(AsyncLooking):
         )
         return found
 
-    async def connections(self) -> list[ConnectionView]:
+    async def connections(self, **page: Unpack[Paging]) -> list[ConnectionView]:
         """The connections that are open."""
-        found: list[ConnectionView] = await self.ask("connections.list")
+        found: list[ConnectionView] = await self.ask("connections.list", **page)
         return found
 
     async def close_connection(self, connection: str) -> None:

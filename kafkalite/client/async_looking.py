@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from kafkalite.client.values import written
 from kafkalite.control.answers import UnsupportedView
+from kafkalite.control.paging import Paging
 from kafkalite.control.problems import Problem
 from kafkalite.control.sightings import EventView, Mode, RequestView, SpyView, TrafficView
 
@@ -64,7 +65,7 @@ class AsyncLooking:
         found: TrafficView = await self.ask("traffic", over=over)
         return found
 
-    async def unsupported(self) -> list[UnsupportedView]:
+    async def unsupported(self, **page: Unpack[Paging]) -> list[UnsupportedView]:
         """Configs that were set and have no effect, or are not known."""
-        found: list[UnsupportedView] = await self.ask("doctor")
+        found: list[UnsupportedView] = await self.ask("doctor", **page)
         return found

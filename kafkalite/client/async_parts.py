@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, Unpack
 
 from kafkalite.client.values import written
 from kafkalite.control.answers import (
@@ -17,6 +17,7 @@ from kafkalite.control.answers import (
     GroupView,
     TransactionView,
 )
+from kafkalite.control.paging import Paging
 
 
 class AsyncAsks(Protocol):
@@ -33,9 +34,9 @@ class AsyncFaults:
     def __init__(self, kit: AsyncAsks) -> None:
         self._kit = kit
 
-    async def list(self) -> list[FaultView]:
+    async def list(self, **page: Unpack[Paging]) -> list[FaultView]:
         """All faults with what became of them."""
-        found: list[FaultView] = await self._kit.ask("faults.list")
+        found: list[FaultView] = await self._kit.ask("faults.list", **page)
         return found
 
     async def clear(self) -> None:

@@ -38,10 +38,11 @@ class Elsewhere(NewCluster):
         *,
         nodes: int = 1,
         config: Mapping[str, object] | None = None,
-        snapshot: str | None = None,
+        as_version: str | None = None,
+        from_: str | None = None,
     ) -> NewCluster:
         """A cluster of its own in the same process, on ports of its own: a context manager."""
-        fields = _fields(config or {}, nodes=nodes, snapshot=snapshot)
+        fields = _fields(config or {}, nodes=nodes, as_version=as_version, from_=from_)
         return NewCluster(self._verb, self._async_verb, fields)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, Unpack
 
 from kafkalite.client.errors import WaitTimeout
 from kafkalite.client.looking import Looking
@@ -33,6 +33,7 @@ from kafkalite.control.conversion import converted
 from kafkalite.control.coordination import CoordinatorView
 from kafkalite.control.faults.presets import preset
 from kafkalite.control.faults.rule import Action, Rule, When
+from kafkalite.control.paging import Paging
 from kafkalite.control.questions import Seed
 
 Do = Action | Sequence[Action]
@@ -108,9 +109,9 @@ class Kit(Looking):
         described: ClusterView = self.ask("snapshots.restore", snapshot=name)
         return described
 
-    def snapshots(self) -> list[SnapshotView]:
+    def snapshots(self, **page: Unpack[Paging]) -> list[SnapshotView]:
         """All snapshots."""
-        found: list[SnapshotView] = self.ask("snapshots.list")
+        found: list[SnapshotView] = self.ask("snapshots.list", **page)
         return found
 
     def export_snapshot(self, name: str, path: str | Path) -> Path:
@@ -129,19 +130,19 @@ class Kit(Looking):
         return written(Path(path), saved.data)
 
     def seed(self, seed: str | Path | Mapping[str, Any]) -> Seeded:
-        """Make topics with records and groups with offsets, of a dict or a file of JSON or
-        YAML.
+        """Make topics with records, groups with offsets, and set configs, of a dict or a file of
+        JSON or YAML.
         """
         given = read_seed(Path(seed)) if isinstance(seed, (str, Path)) else seed
         checked = converted(given, Seed, strict=False)
-        made: Seeded = self.ask("seed", topics=checked.topics, groups=checked.groups)
+        made: Seeded = self.ask("seed", **fields_of(checked))
         return made
 
     # Topics and records
 
-    def topics(self) -> list[TopicView]:
+    def topics(self, **page: Unpack[Paging]) -> list[TopicView]:
         """All topics but the internal ones."""
-        found: list[TopicView] = self.ask("topics.list")
+        found: list[TopicView] = self.ask("topics.list", **page)
         return found
 
     def create_topic(
@@ -194,7 +195,7 @@ class Kit(Looking):
         count: int | None = None,
         *,
         partition: int | None = None,
-        start: int | None = None,
+        from_: int | None = None,
         committed: bool = False,
         value_contains: str | None = None,
         wait: str = "10s",
@@ -208,7 +209,7 @@ class Kit(Looking):
             topic=topic,
             count=100_000 if count is None else count,
             partition=partition,
-            start=start,
+            from_=from_,
             committed=committed,
             value_contains=value_contains,
             wait=None if count is None else wait,
@@ -237,9 +238,9 @@ class Kit(Looking):
 
     # Groups and transactions
 
-    def groups(self) -> list[GroupView]:
+    def groups(self, **page: Unpack[Paging]) -> list[GroupView]:
         """All groups."""
-        found: list[GroupView] = self.ask("groups.list")
+        found: list[GroupView] = self.ask("groups.list", **page)
         return found
 
     def group(self, group_id: str) -> Group:
@@ -251,9 +252,9 @@ class Kit(Looking):
         found = self.ask("groups.committed", group=group, topic=topic, partition=partition)
         return int(found.offset)
 
-    def transactions(self) -> list[TransactionView]:
+    def transactions(self, **page: Unpack[Paging]) -> list[TransactionView]:
         """All transactional ids."""
-        found: list[TransactionView] = self.ask("transactions.list")
+        found: list[TransactionView] = self.ask("transactions.list", **page)
         return found
 
     def transaction(self, transactional_id: str) -> Transaction:
@@ -262,9 +263,9 @@ class Kit(Looking):
 
     # Nodes and connections
 
-    def nodes(self) -> list[NodeView]:
+    def nodes(self, **page: Unpack[Paging]) -> list[NodeView]:
         """The nodes, and whether they are up."""
-        found: list[NodeView] = self.ask("nodes.list")
+        found: list[NodeView] = self.ask("nodes.list", **page)
         return found
 
     def stop_node(self, node_id: int) -> None:
@@ -311,9 +312,9 @@ class Kit(Looking):
         )
         return found
 
-    def connections(self) -> list[ConnectionView]:
+    def connections(self, **page: Unpack[Paging]) -> list[ConnectionView]:
         """The connections that are open."""
-        found: list[ConnectionView] = self.ask("connections.list")
+        found: list[ConnectionView] = self.ask("connections.list", **page)
         return found
 
     def close_connection(self, connection: str) -> None:

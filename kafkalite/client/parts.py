@@ -6,7 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, Unpack
 
 from kafkalite.client.values import written
 from kafkalite.control.answers import (
@@ -17,6 +17,7 @@ from kafkalite.control.answers import (
     GroupView,
     TransactionView,
 )
+from kafkalite.control.paging import Paging
 
 
 class Asks(Protocol):
@@ -33,9 +34,9 @@ class Faults:
     def __init__(self, kit: Asks) -> None:
         self._kit = kit
 
-    def list(self) -> list[FaultView]:
+    def list(self, **page: Unpack[Paging]) -> list[FaultView]:
         """All faults with what became of them."""
-        found: list[FaultView] = self._kit.ask("faults.list")
+        found: list[FaultView] = self._kit.ask("faults.list", **page)
         return found
 
     def clear(self) -> None:

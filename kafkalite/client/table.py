@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkalite.control import answers, coordination, lifecycle, questions, sightings
+from kafkalite.control import answers, coordination, lifecycle, paging, questions, sightings
 from kafkalite.control.faults import rule
 
 
@@ -27,8 +27,10 @@ class Row:
 ROWS: Final[dict[str, Row]] = {
     "health": Row("GET", "/health", questions.Nothing, answers.Health),
     "version": Row("GET", "/version", questions.Nothing, answers.VersionView),
-    "clusters.list": Row("GET", "/clusters", questions.Nothing, list[answers.ClusterView]),
-    "clusters.create": Row("POST", "/clusters", questions.CreateCluster, answers.ClusterView),
+    "clusters.list": Row("GET", "/clusters", paging.Page, list[answers.ClusterView]),
+    "clusters.create": Row(
+        "POST", "/clusters", questions.CreateCluster, answers.ClusterView, {"from_": "from"}
+    ),
     "clusters.show": Row("GET", "/clusters/{cluster}", questions.Nothing, answers.ClusterView),
     "clusters.delete": Row(
         "DELETE", "/clusters/{cluster}", questions.ClusterName, questions.Nothing
@@ -37,7 +39,7 @@ ROWS: Final[dict[str, Row]] = {
     "restart": Row("POST", "/clusters/{cluster}/restart", lifecycle.Restart, answers.ClusterView),
     "seed": Row("POST", "/clusters/{cluster}/seed", questions.Seed, answers.Seeded),
     "wait": Row("POST", "/clusters/{cluster}/wait", questions.Wait, answers.Waited),
-    "snapshots.list": Row("GET", "/snapshots", questions.Nothing, list[answers.SnapshotView]),
+    "snapshots.list": Row("GET", "/snapshots", paging.Page, list[answers.SnapshotView]),
     "snapshots.delete": Row(
         "DELETE", "/snapshots/{snapshot}", questions.SnapshotName, questions.Nothing
     ),
@@ -57,9 +59,7 @@ ROWS: Final[dict[str, Row]] = {
         "PUT", "/snapshots/{snapshot}/archive", sightings.ImportSnapshot, answers.SnapshotView
     ),
     "export": Row("GET", "/clusters/{cluster}/archive", questions.Nothing, sightings.ArchiveFile),
-    "topics.list": Row(
-        "GET", "/clusters/{cluster}/topics", questions.Nothing, list[answers.TopicView]
-    ),
+    "topics.list": Row("GET", "/clusters/{cluster}/topics", paging.Page, list[answers.TopicView]),
     "topics.show": Row(
         "GET", "/clusters/{cluster}/topics/{topic}", questions.TopicName, answers.TopicView
     ),
@@ -87,12 +87,14 @@ ROWS: Final[dict[str, Row]] = {
         "/clusters/{cluster}/topics/{topic}/records",
         questions.ReadRecords,
         list[answers.RecordView],
+        {"from_": "from"},
     ),
     "records.search": Row(
         "POST",
         "/clusters/{cluster}/topics/{topic}/search",
         questions.SearchRecords,
         answers.RecordsFound,
+        {"from_": "from"},
     ),
     "records.show": Row(
         "GET",
@@ -106,9 +108,7 @@ ROWS: Final[dict[str, Row]] = {
         questions.WriteRecords,
         answers.Written,
     ),
-    "groups.list": Row(
-        "GET", "/clusters/{cluster}/groups", questions.Nothing, list[answers.GroupView]
-    ),
+    "groups.list": Row("GET", "/clusters/{cluster}/groups", paging.Page, list[answers.GroupView]),
     "groups.show": Row(
         "GET", "/clusters/{cluster}/groups/{group}", questions.GroupName, answers.GroupView
     ),
@@ -143,7 +143,7 @@ ROWS: Final[dict[str, Row]] = {
         answers.GroupView,
     ),
     "transactions.list": Row(
-        "GET", "/clusters/{cluster}/transactions", questions.Nothing, list[answers.TransactionView]
+        "GET", "/clusters/{cluster}/transactions", paging.Page, list[answers.TransactionView]
     ),
     "transactions.show": Row(
         "GET",
@@ -175,9 +175,7 @@ ROWS: Final[dict[str, Row]] = {
         coordination.MoveCoordinator,
         coordination.CoordinatorView,
     ),
-    "nodes.list": Row(
-        "GET", "/clusters/{cluster}/nodes", questions.Nothing, list[answers.NodeView]
-    ),
+    "nodes.list": Row("GET", "/clusters/{cluster}/nodes", paging.Page, list[answers.NodeView]),
     "nodes.add": Row("POST", "/clusters/{cluster}/nodes", questions.Nothing, answers.NodeView),
     "nodes.roll": Row(
         "POST", "/clusters/{cluster}/nodes/roll", lifecycle.RollNodes, list[answers.NodeView]
@@ -194,9 +192,7 @@ ROWS: Final[dict[str, Row]] = {
     "nodes.remove": Row(
         "DELETE", "/clusters/{cluster}/nodes/{node}", lifecycle.NodeName, questions.Nothing
     ),
-    "faults.list": Row(
-        "GET", "/clusters/{cluster}/faults", questions.Nothing, list[answers.FaultView]
-    ),
+    "faults.list": Row("GET", "/clusters/{cluster}/faults", paging.Page, list[answers.FaultView]),
     "faults.show": Row(
         "GET", "/clusters/{cluster}/faults/{fault}", questions.FaultName, answers.FaultView
     ),
@@ -225,7 +221,7 @@ ROWS: Final[dict[str, Row]] = {
         "GET", "/clusters/{cluster}/unfired-faults", questions.Nothing, answers.Unfired
     ),
     "faults.presets": Row(
-        "GET", "/clusters/{cluster}/fault-presets", questions.Nothing, list[answers.PresetView]
+        "GET", "/clusters/{cluster}/fault-presets", paging.Page, list[answers.PresetView]
     ),
     "faults.preset": Row(
         "POST",
@@ -246,13 +242,13 @@ ROWS: Final[dict[str, Row]] = {
         "POST", "/clusters/{cluster}/clock/reset", questions.Nothing, answers.ClockView
     ),
     "doctor": Row(
-        "GET", "/clusters/{cluster}/unsupported", questions.Nothing, list[answers.UnsupportedView]
+        "GET", "/clusters/{cluster}/unsupported", paging.Page, list[answers.UnsupportedView]
     ),
     "traffic": Row(
         "GET", "/clusters/{cluster}/traffic", sightings.CountTraffic, sightings.TrafficView
     ),
     "connections.list": Row(
-        "GET", "/clusters/{cluster}/connections", questions.Nothing, list[answers.ConnectionView]
+        "GET", "/clusters/{cluster}/connections", paging.Page, list[answers.ConnectionView]
     ),
     "connections.close": Row(
         "DELETE",

@@ -103,7 +103,7 @@ class Clusters:
             raise _exists(name)
         if len(self._made) >= MOST_CLUSTERS:
             raise Problem("too_many", f"there are {MOST_CLUSTERS} clusters already")
-        source = None if request.snapshot is None else self._snapshot(request.snapshot)
+        source = None if request.from_ is None else self._snapshot(request.from_)
         root = self._root / "clusters" / name
         cluster = self._new(name, request, root)
         try:

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkalite.control import answers, coordination, lifecycle, questions, sightings
+from kafkalite.control import answers, coordination, lifecycle, paging, questions, sightings
 from kafkalite.control.faults import rule
 
 

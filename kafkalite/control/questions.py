@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct
 
 from kafkalite.control.faults.rule import Duration, Rule, When
 
@@ -164,19 +164,23 @@ class GapInTopic(Struct, frozen=True, forbid_unknown_fields=True):
     partition: int = 0
 
 
-class ReadRecords(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class ReadRecords(
+    Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename={"from_": "from"}
+):
     """Records of a topic: from an offset on, so many, committed ones only, or with some text."""
 
     topic: str
     count: Annotated[int, Meta(ge=0, le=100_000)] = 100
     partition: int | None = None
-    start: int | None = None
+    from_: int | None = None
     committed: bool = False
     value_contains: str | None = None
     wait: Duration | None = None
 
 
-class SearchRecords(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class SearchRecords(
+    Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename={"from_": "from"}
+):
     """The places to begin, text to find `within` parts of a record, and the bytes of a preview."""
 
     topic: str
@@ -184,7 +188,7 @@ class SearchRecords(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     partition: int | None = None
     text: str | None = None
     within: list[Literal["key", "value", "headers"]] = []
-    start: int | None = None
+    from_: int | None = None
     since: int | str | None = None
     newest: bool = False
     positions: dict[int, int] = {}
@@ -206,7 +210,10 @@ SnapshotText: TypeAlias = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-
 
 
 class NewRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A record, `count` times; its time in ms, or relative to the cluster's: "-7d"."""
+    """A record, `count` times; its time in ms, or relative to the cluster's: "-7d".
+
+    `json` and `base64` are other ways to write its value.
+    """
 
     value: str | None = None
     key: str | None = None
@@ -216,6 +223,8 @@ class NewRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     key_encoding: Encoding = "utf-8"
     value_encoding: Encoding = "utf-8"
     count: Annotated[int, Meta(ge=1, le=100_000)] = 1
+    json: Any = UNSET
+    base64: str | None = None
 
 
 class WriteRecords(Struct, frozen=True, forbid_unknown_fields=True):
@@ -275,8 +284,10 @@ class ClusterName(Struct, frozen=True, forbid_unknown_fields=True):
     cluster: str
 
 
-class CreateCluster(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A cluster of its own: so many nodes, these configs, the data of this snapshot.
+class CreateCluster(
+    Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, rename={"from_": "from"}
+):
+    """A cluster of its own: so many nodes, these configs, the data `from` this snapshot.
 
     `seed` is the number of which its ids are made. `as_version`: the release of Apache Kafka that
     it looks like.
@@ -285,7 +296,7 @@ class CreateCluster(Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     name: str | None = None
     nodes: Annotated[int, Meta(ge=1, le=32)] = 1
     configs: dict[str, str] = {}
-    snapshot: str | None = None
+    from_: str | None = None
     seed: int | None = None
     as_version: str | None = None
     idle_end: Duration | None = "30m"
@@ -362,7 +373,8 @@ class SeedGroup(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Seed(Struct, frozen=True, forbid_unknown_fields=True):
-    """Topics with records, and groups with offsets."""
+    """Topics with records, groups with offsets, and configs of the whole cluster."""
 
     topics: list[SeedTopic] = []
     groups: list[SeedGroup] = []
+    configs: dict[str, str] = {}

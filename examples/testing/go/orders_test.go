@@ -106,7 +106,7 @@ func TestTheSameDataForManyTests(t *testing.T) {
 	k := cluster(t)
 	place(t, client(t, k), "1")
 	k.Put("/snapshots/orders-go", fields{}, nil)
-	other := kafkalite.New(t, fields{"snapshot": "orders-go"})
+	other := kafkalite.New(t, fields{"from": "orders-go"})
 	if found := records(other); len(found) != 1 || found[0].Value != "1" {
 		t.Fatal(found)
 	}

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import kafkalite
+from kafkalite.cluster.image import BROKER_RESOURCE
 from kafkalite.control.answers import ClusterView, Health, Seeded, SnapshotView, VersionView
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
+from kafkalite.control.operations.asking import ask, refused
 from kafkalite.control.operations.groups import seek_group
 from kafkalite.control.operations.state import cluster_view
 from kafkalite.control.operations.topics import create_topic, write_records
+from kafkalite.control.paging import Page, page_by_name, page_in_order
 from kafkalite.control.questions import (
     ClusterName,
     CreateCluster,
@@ -22,6 +26,13 @@ from kafkalite.control.questions import (
     WriteRecords,
 )
 from kafkalite.control.sightings import ArchiveFile, ImportSnapshot
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
 
 async def health(clusters: Clusters, request: Nothing) -> Health:
@@ -34,9 +45,10 @@ async def version(clusters: Clusters, request: Nothing) -> VersionView:
     return VersionView(kafkalite.__version__)
 
 
-async def list_clusters(clusters: Clusters, request: Nothing) -> list[ClusterView]:
-    """All clusters of the process."""
-    return [cluster_view(each) for each in clusters.all()]
+async def list_clusters(clusters: Clusters, request: Page) -> list[ClusterView]:
+    """All clusters of the process, the default one first."""
+    chosen = page_in_order(clusters.all(), request, lambda each: each.name)
+    return list(map(cluster_view, chosen))
 
 
 async def create_cluster(clusters: Clusters, request: CreateCluster) -> ClusterView:
@@ -56,9 +68,9 @@ async def delete_cluster(clusters: Clusters, request: ClusterName) -> Nothing:
 # Snapshots
 
 
-async def list_snapshots(clusters: Clusters, request: Nothing) -> list[SnapshotView]:
-    """All snapshots, of whatever cluster."""
-    return clusters.snapshots()
+async def list_snapshots(clusters: Clusters, request: Page) -> list[SnapshotView]:
+    """All snapshots, of whatever cluster, by their names."""
+    return page_by_name(clusters.snapshots(), request, lambda each: each.snapshot)
 
 
 async def delete_snapshot(clusters: Clusters, request: SnapshotName) -> Nothing:
@@ -105,7 +117,9 @@ async def restore_snapshot(
 
 
 async def seed(cluster: ControlledCluster, request: Seed) -> Seeded:
-    """Make topics with records, and groups with offsets."""
+    """Make topics with records, groups with offsets, and set configs of the whole cluster."""
+    if request.configs:
+        await _set_configs(cluster, request.configs)
     records = 0
     for topic in request.topics:
         if cluster.broker.services.topics.get(topic.name) is None:
@@ -120,3 +134,20 @@ async def seed(cluster: ControlledCluster, request: Seed) -> Seeded:
             for partition, offset in offsets.items():
                 await seek_group(cluster, SeekGroup(group.id, name, offset, partition))
     return Seeded(len(request.topics), records, len(request.groups))
+
+
+async def _set_configs(cluster: ControlledCluster, configs: Mapping[str, str]) -> None:
+    """Set the configs of all brokers as an admin client does. Raises Problem."""
+    resource = AlterConfigsResource(
+        resource_type=BROKER_RESOURCE,
+        resource_name="",
+        configs=[AlterableConfig(name=name, value=value) for name, value in configs.items()],
+    )
+    body = IncrementalAlterConfigsRequest(resources=[resource])
+    node_id = cluster.broker.listeners[0].node_id
+    answer = await ask(cluster.broker, ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, body, node_id)
+    (told,) = answer.responses
+    if told.error_code:
+        raise refused(
+            KafkaError(ErrorCode(told.error_code), told.error_message), "no config is set"
+        )

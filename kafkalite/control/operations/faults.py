@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 
 from kafkalite.control.answers import (
     FaultView,
@@ -17,6 +18,7 @@ from kafkalite.control.conditions import WAITING
 from kafkalite.control.faults.book import RuleState
 from kafkalite.control.faults.presets import PRESETS
 from kafkalite.control.faults.rule import Rule
+from kafkalite.control.paging import Page, page_in_order
 from kafkalite.control.problems import not_found
 from kafkalite.control.questions import FaultName, Faults, Nothing, ReleaseFault, UsePreset
 
@@ -41,12 +43,12 @@ def fault_view(state: RuleState) -> FaultView:
     )
 
 
-async def list_faults(cluster: ControlledCluster, request: Nothing) -> list[FaultView]:
+async def list_faults(cluster: ControlledCluster, request: Page) -> list[FaultView]:
     """All faults in the order in which they are looked at."""
     if not cluster.has_faults:
         return []
-    states = cluster.faults.book.states()
-    return [fault_view(state) for state in states if state.rule.note != WAITING]
+    states = [each for each in cluster.faults.book.states() if each.rule.note != WAITING]
+    return list(map(fault_view, page_in_order(states, request, lambda each: each.rule.id)))
 
 
 async def show_fault(cluster: ControlledCluster, request: FaultName) -> FaultView:
@@ -123,11 +125,11 @@ async def unfired_faults(cluster: ControlledCluster, request: Nothing) -> Unfire
     return Unfired(cluster.faults.book.unfired() if cluster.has_faults else [])
 
 
-async def list_presets(cluster: ControlledCluster, request: Nothing) -> list[PresetView]:
+async def list_presets(cluster: ControlledCluster, request: Page) -> list[PresetView]:
     """Ready-made faults, each with its parameters."""
     return [
         PresetView(name, preset.doc, preset.parameters, preset.required)
-        for name, preset in PRESETS.items()
+        for name, preset in page_in_order(PRESETS.items(), request, itemgetter(0))
     ]
 
 

@@ -10,6 +10,7 @@ from kafkalite.control.answers import CommittedView, Expired, GroupView, Transac
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.durations import seconds
 from kafkalite.control.operations.asking import ask, check, refused
+from kafkalite.control.paging import Page, page_by_name
 from kafkalite.control.problems import Problem, not_found
 from kafkalite.control.questions import (
     CommittedOffset,
@@ -41,10 +42,11 @@ from kafkalite.wire.messages.offset_commit import (
 _COMMIT_VERSION = 9
 
 
-async def list_groups(cluster: ControlledCluster, request: Nothing) -> list[GroupView]:
-    """All groups."""
+async def list_groups(cluster: ControlledCluster, request: Page) -> list[GroupView]:
+    """All groups, by their ids."""
     groups = cluster.broker.services.group_coordinator.interventions.groups()
-    return await in_slices_of_task(mapped(partial(group_view, cluster.broker), list(groups)))
+    chosen = page_by_name(groups, request, lambda group: group.group_id)
+    return await in_slices_of_task(mapped(partial(group_view, cluster.broker), chosen))
 
 
 async def show_group(cluster: ControlledCluster, request: GroupName) -> GroupView:
@@ -147,10 +149,11 @@ async def rebalance_group(cluster: ControlledCluster, request: RebalanceGroup) -
 # Transactions
 
 
-async def list_transactions(cluster: ControlledCluster, request: Nothing) -> list[TransactionView]:
-    """All transactional ids."""
+async def list_transactions(cluster: ControlledCluster, request: Page) -> list[TransactionView]:
+    """All transactional ids in their order."""
     transactions = cluster.broker.services.transaction_coordinator.all()
-    return await in_slices_of_task(mapped(transaction_view, transactions))
+    chosen = page_by_name(transactions, request, lambda each: each.transactional_id)
+    return await in_slices_of_task(mapped(transaction_view, chosen))
 
 
 async def show_transaction(cluster: ControlledCluster, request: TransactionName) -> TransactionView:

@@ -76,8 +76,8 @@ def _start(partition: Partition, request: SearchRecords, now_ms: int) -> int:
     first = partition.log.log_start_offset
     if partition.index in request.positions:
         return max(first, request.positions[partition.index])
-    if request.start is not None:
-        return max(first, request.start)
+    if request.from_ is not None:
+        return max(first, request.from_)
     if request.since is None:
         return first
     since = request.since

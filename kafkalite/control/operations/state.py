@@ -29,6 +29,7 @@ from kafkalite.control.lifecycle import (
     RestartNode,
     RollNodes,
 )
+from kafkalite.control.paging import Page, page_by_name, page_in_order
 from kafkalite.control.problems import Problem, not_found
 from kafkalite.control.questions import Advance, Nothing, Skew, Wait
 from kafkalite.control.views import partition_of, topic_of, topic_view
@@ -92,9 +93,9 @@ def _nodes(broker: Broker) -> list[NodeView]:
     return [NodeView(node_id, address, node_id in up) for node_id, address in addresses.items()]
 
 
-async def list_nodes(cluster: ControlledCluster, request: Nothing) -> list[NodeView]:
-    """The nodes and whether they are up."""
-    return _nodes(cluster.broker)
+async def list_nodes(cluster: ControlledCluster, request: Page) -> list[NodeView]:
+    """The nodes and whether they are up; `after` is the id of one."""
+    return page_in_order(_nodes(cluster.broker), request, lambda each: str(each.node))
 
 
 def _view_of(cluster: ControlledCluster, node_id: int) -> NodeView:
@@ -217,9 +218,9 @@ def _connection_views(cluster: ControlledCluster) -> list[ConnectionView]:
     ]
 
 
-async def list_connections(cluster: ControlledCluster, request: Nothing) -> list[ConnectionView]:
+async def list_connections(cluster: ControlledCluster, request: Page) -> list[ConnectionView]:
     """The connections that are open; an id is the client's address and port."""
-    return _connection_views(cluster)
+    return page_by_name(_connection_views(cluster), request, lambda each: each.connection)
 
 
 async def close_connection(cluster: ControlledCluster, request: ConnectionName) -> Nothing:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import base64
 import heapq
 
+import msgspec
 import trio
+from msgspec import UNSET
 
 from kafkalite.control.answers import Cleaned, Place, RecordView, TopicView, Written
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.durations import milliseconds, seconds
 from kafkalite.control.operations.asking import refused
+from kafkalite.control.paging import Page, page_by_name
+from kafkalite.control.problems import Problem
 from kafkalite.control.questions import (
     CreateTopic,
     GapInTopic,
@@ -31,10 +35,11 @@ from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import Record, build_batch
 
 
-async def list_topics(cluster: ControlledCluster, request: Nothing) -> list[TopicView]:
-    """All topics but the internal ones."""
+async def list_topics(cluster: ControlledCluster, request: Page) -> list[TopicView]:
+    """All topics but the internal ones, by their names."""
     topics = [each for each in cluster.broker.services.topics.all() if not each.is_internal]
-    return await in_slices_of_task(mapped_in_steps(viewing, topics))
+    chosen = page_by_name(topics, request, lambda topic: topic.name)
+    return await in_slices_of_task(mapped_in_steps(viewing, chosen))
 
 
 async def show_topic(cluster: ControlledCluster, request: TopicName) -> TopicView:
@@ -162,7 +167,7 @@ def _read(cluster: ControlledCluster, request: ReadRecords) -> list[RecordView]:
         if request.partition not in (None, partition.index):
             continue
         found: list[RecordView] = []
-        for each in records_of(partition, request.start, committed_only=request.committed):
+        for each in records_of(partition, request.from_, committed_only=request.committed):
             record = view(partition.index, each)
             if request.value_contains is None or request.value_contains in (record.value or ""):
                 found.append(record)
@@ -199,13 +204,31 @@ def _records(new: NewRecord, now_ms: int) -> list[Record]:
     record = Record(
         timestamp=timestamp,
         key=_bytes(new.key, new.key_encoding),
-        value=_bytes(new.value, new.value_encoding),
+        value=_value(new),
         headers=[(name, _bytes(value, "utf-8")) for name, value in new.headers.items()],
     )
     return [record] * new.count
 
 
+def _value(new: NewRecord) -> bytes | None:
+    """The value in the one way that it is written. Raises Problem."""
+    ways = (new.value is not None, new.json is not UNSET, new.base64 is not None)
+    if sum(ways) > 1:
+        raise Problem("invalid_record", "a record has one of `value`, `json` and `base64`")
+    if new.json is not UNSET:
+        return msgspec.json.encode(new.json)
+    if new.base64 is not None:
+        return _bytes(new.base64, "base64")
+    return _bytes(new.value, new.value_encoding)
+
+
 def _bytes(value: str | None, encoding: str) -> bytes | None:
+    """Raises Problem."""
     if value is None:
         return None
-    return base64.b64decode(value) if encoding == "base64" else value.encode()
+    if encoding != "base64":
+        return value.encode()
+    try:
+        return base64.b64decode(value, validate=True)
+    except ValueError as error:
+        raise Problem("invalid_record", f"{value!r} is no base64: {error}", value=value) from None

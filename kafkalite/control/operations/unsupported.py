@@ -24,7 +24,7 @@ from kafkalite.config.definition import (
 from kafkalite.config.sources import find
 from kafkalite.control.answers import UnsupportedView
 from kafkalite.control.cluster import ControlledCluster
-from kafkalite.control.questions import Nothing
+from kafkalite.control.paging import Page, page_in_order
 from kafkalite.requests.slices import in_slices_of_task, mapped
 
 _HIDDEN: Final = "[hidden]"
@@ -36,13 +36,17 @@ _TABLES: Final[Mapping[int, tuple[str, Mapping[str, ConfigDef]]]] = {
 }
 
 
-async def list_unsupported(cluster: ControlledCluster, request: Nothing) -> list[UnsupportedView]:
-    """The configs that were set and have no effect here: of the broker, nodes, topics, groups."""
+async def list_unsupported(cluster: ControlledCluster, request: Page) -> list[UnsupportedView]:
+    """The configs that were set and have no effect here: of the broker, nodes, topics, groups.
+
+    `after` is one of them, such as "topic orders/retention.bytes".
+    """
     broker = cluster.broker
     found = list(_without_effect("broker", {}, broker.config.given))
     configs = broker.services.cluster.image.configs
     of_resources = await in_slices_of_task(mapped(partial(_of_resource, configs), sorted(configs)))
-    return found + [each for several in of_resources for each in several]
+    found += [each for several in of_resources for each in several]
+    return page_in_order(found, request, lambda each: f"{each.where}/{each.name}")
 
 
 def _of_resource(

@@ -72,7 +72,7 @@ async def test_a_name_is_given_once(broker: broker) -> None:
 @pytest.mark.parametrize(
     ("request_", "code", "told"),
     [
-        (CreateCluster(snapshot="none"), "not_found", "no snapshot 'none'"),
+        (CreateCluster(from_="none"), "not_found", "no snapshot 'none'"),
         (CreateCluster(configs={"num.partitions": "many"}), "invalid_config", "num.partitions"),
     ],
 )
@@ -183,7 +183,7 @@ async def test_snapshots_belong_to_all_clusters(broker: broker) -> None:
     await k.produce("t", "v")
     saved = await clusters.save(clusters.default, "one")
     assert clusters.snapshots() == [saved]
-    made = await clusters.create(CreateCluster(snapshot="one"))
+    made = await clusters.create(CreateCluster(from_="one"))
     other = await clusters.create(CreateCluster())
     before = other.broker.services.cluster.cluster_id
     await clusters.restore(other, "one")
@@ -234,7 +234,7 @@ def test_a_snapshot_is_made_of_an_archive(k: broker, tmp_path: Path) -> None:
     k.restore("brought")
     assert [each.value for each in k.records("t", partition=1)] == ["v"] * 3
     assert k.committed("g", "t", 1) == 2
-    with k.new_cluster(snapshot="brought") as other:
+    with k.new_cluster(from_="brought") as other:
         assert len(other.records("t")) == 3
     k.ask("snapshots.delete", snapshot="brought")
 

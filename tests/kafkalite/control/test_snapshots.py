@@ -36,7 +36,7 @@ def test_a_snapshot_is_gone_back_to(k: broker) -> None:
         )
         assert k.committed("g", "t", 1) == 5
         k.produce("t", "lost again")
-    with k.new_cluster(snapshot="seeded") as c:
+    with k.new_cluster(from_="seeded") as c:
         assert len(c.records("t")) == 20
         assert c.bootstrap != k.bootstrap
         assert produced(c, "t", b"of its own") == [None]

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from kafkalite.control.answers import TopicView
+from kafkalite.control.paging import Page
 from kafkalite.control.problems import Problem
-from kafkalite.control.questions import Nothing
 from kafkalite.control.verbs import VERBS, Verb, run_in
 from kafkalite.testing import broker as test_broker
 from tests.each import for_each
@@ -55,8 +55,8 @@ async def test_a_verb_is_run_in_one_cluster(broker: test_broker) -> None:
 async def test_a_verb_is_given_what_it_names(broker: test_broker) -> None:
     clusters = broker._clusters
     assert clusters is not None
-    (shown,) = await VERBS["clusters.list"].run(clusters, "none", Nothing())
+    (shown,) = await VERBS["clusters.list"].run(clusters, "none", Page())
     assert shown.name == "default"
-    assert await VERBS["topics.list"].run(clusters, "default", Nothing()) == []
+    assert await VERBS["topics.list"].run(clusters, "default", Page()) == []
     with pytest.raises(Problem, match="no cluster 'none'"):
-        await VERBS["topics.list"].run(clusters, "none", Nothing())
+        await VERBS["topics.list"].run(clusters, "none", Page())

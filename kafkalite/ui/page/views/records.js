@@ -33,7 +33,7 @@ function question(query) {
   if (query.q) asked.text = query.q;
   if (query.in) asked.within = [query.in];
   if (query.committed) asked.committed = true;
-  if (query.from === "offset" && query.offset) asked.start = Number(query.offset);
+  if (query.from === "offset" && query.offset) asked.from = Number(query.offset);
   if (query.from === "time" && query.time) asked.since = timeOf(query.time);
   if (!query.from || query.from === "newest") asked.newest = true;
   return asked;

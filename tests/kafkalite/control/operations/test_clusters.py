@@ -59,6 +59,27 @@ async def test_a_seed_adds_to_what_is_there(broker: broker) -> None:
         await k.seed({"groups": [{"id": "g", "offsets": {"none": {0: 1}}}]})
 
 
+def test_a_seed_sets_configs_and_writes_values_in_each_way(k: broker) -> None:
+    records = [{"json": {"a": [1, None]}}, {"json": None}, {"base64": "AAH/"}, {"value": "v"}]
+    k.seed(
+        {
+            "configs": {"log.retention.ms": "48"},
+            "topics": [{"name": "t", "records": records}],
+        }
+    )
+    found = k.records("t")
+    assert [each.value for each in found] == ['{"a":[1,null]}', "null", "AAH/", "v"]
+    assert [each.value_encoding for each in found] == ["utf-8", "utf-8", "base64", "utf-8"]
+    assert k._default.broker.config.integer("log.retention.ms") == 48
+    for wrong, said in (
+        ({"configs": {"log.retention.ms": "long"}}, "no config is set: Invalid value long"),
+        ({"topics": [{"name": "t", "records": [{"value": "a", "json": 1}]}]}, "has one of"),
+        ({"topics": [{"name": "t", "records": [{"base64": "?"}]}]}, "'\\?' is no base64"),
+    ):
+        with pytest.raises(Problem, match=said):
+            k.seed(wrong)
+
+
 async def test_the_process_answers_for_itself(broker: broker) -> None:
     k = broker.asynchronous
     assert (await k.ask("health")).status == "ok"

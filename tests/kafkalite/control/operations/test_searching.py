@@ -68,7 +68,7 @@ async def test_pages_follow_one_another_without_gap_or_double(
 
 async def test_from_an_offset_and_from_a_time(broker: test_broker) -> None:
     k = await filled(broker.asynchronous)
-    assert values(await search(k, start=3)) == ["v6", "v7", "v8", "v9"]
+    assert values(await search(k, from_=3)) == ["v6", "v7", "v8", "v9"]
     assert values(await search(k, since=5)) == ["v5", "v6", "v7", "v8", "v9"]
     assert values(await search(k, since="-1h")) == []
     await k.produce("t", "now")

@@ -66,7 +66,7 @@ async def test_records_of_several_partitions_come_by_time(broker: test_broker) -
     assert [each.value for each in await read("t")] == ["b", "a", "c", "d"]
     assert [each.value for each in await read("t", 2)] == ["b", "a"]
     assert [each.value for each in await read("t", partition=1)] == ["b", "d"]
-    assert [each.value for each in await read("t", start=1)] == ["c", "d"]
+    assert [each.value for each in await read("t", from_=1)] == ["c", "d"]
     assert [each.value for each in await read("t", value_contains="c")] == ["c"]
 
 
