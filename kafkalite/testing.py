@@ -132,11 +132,7 @@ class broker(LocalKit):
         as_version: str | None = None,
         from_: str | None = None,
     ) -> NewCluster:
-        """A cluster of its own in the same process, on ports of its own: a context manager.
-
-        `from_` is the snapshot that it begins with, `as_version` the release of Apache Kafka that
-        it looks like.
-        """
+        """A cluster of its own in the process, `from_` a snapshot perhaps: a context manager."""
         configs = {key: text_of(value) for key, value in (config or {}).items()}
         fields = {"name": name, "nodes": nodes, "configs": configs, "as_version": as_version}
         return NewCluster(self._verb, self._async_verb, {**fields, "from_": from_})
@@ -303,7 +299,7 @@ class broker(LocalKit):
             stack.callback(control.close)
         default = ControlledCluster("default", config, root, keeps_directory=keeps, loop=self._loop)
         default.open()
-        self._clusters = Clusters(default, root)
+        self._clusters = Clusters(default, root, config)
         self._nursery = await stack.enter_async_context(trio.open_nursery())
         await self._nursery.start(self._clusters.run)
         if control is not None:

@@ -106,9 +106,9 @@ class AsyncKit(AsyncLooking):
         saved: SnapshotView = await self.ask("snapshots.save", snapshot=name)
         return saved
 
-    async def restore(self, name: str) -> ClusterView:
-        """Go on from a snapshot."""
-        described: ClusterView = await self.ask("snapshots.restore", snapshot=name)
+    async def restore(self, name: str, *, clock: bool = False) -> ClusterView:
+        """Go on from a snapshot; `clock`: at its time, too."""
+        described: ClusterView = await self.ask("snapshots.restore", snapshot=name, clock=clock)
         return described
 
     async def snapshots(self, **page: Unpack[Paging]) -> list[SnapshotView]:

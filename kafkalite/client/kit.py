@@ -104,9 +104,9 @@ class Kit(Looking):
         saved: SnapshotView = self.ask("snapshots.save", snapshot=name)
         return saved
 
-    def restore(self, name: str) -> ClusterView:
-        """Go on from a snapshot."""
-        described: ClusterView = self.ask("snapshots.restore", snapshot=name)
+    def restore(self, name: str, *, clock: bool = False) -> ClusterView:
+        """Go on from a snapshot; `clock`: at its time, too."""
+        described: ClusterView = self.ask("snapshots.restore", snapshot=name, clock=clock)
         return described
 
     def snapshots(self, **page: Unpack[Paging]) -> list[SnapshotView]:

@@ -50,7 +50,7 @@ ROWS: Final[dict[str, Row]] = {
         answers.SnapshotView,
     ),
     "snapshots.restore": Row(
-        "POST", "/clusters/{cluster}/restore", questions.SnapshotName, answers.ClusterView
+        "POST", "/clusters/{cluster}/restore", lifecycle.RestoreSnapshot, answers.ClusterView
     ),
     "snapshots.export": Row(
         "GET", "/snapshots/{snapshot}/archive", questions.SnapshotName, sightings.ArchiveFile

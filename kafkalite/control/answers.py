@@ -293,12 +293,15 @@ class PresetView(Struct, frozen=True):
 
 
 class SnapshotView(Struct, frozen=True):
-    """A snapshot: files in all, and how many of them are links."""
+    """A snapshot: files in all, how many of them are links, and the cluster's time when it was
+    taken (None if a data directory came from elsewhere).
+    """
 
     snapshot: str
     files: int
     linked: int
     size_bytes: int
+    clock_ms: int | None = None
 
 
 class Seeded(Struct, frozen=True):

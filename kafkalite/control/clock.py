@@ -41,6 +41,10 @@ class ClusterClock:
         """The time of trio's clock at which this one is at `at`; infinity while it stands still."""
         return math.inf if self._stands_at is not None else at - self._ahead_seconds
 
+    def begin_at(self, now_ms: int) -> None:
+        """Run from this time on. Only kind A is moved: a broker that begins has no deadlines."""
+        self._ahead_ms = now_ms - wall_clock_ms()
+
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Call `changed` after the clock was set, stopped or started."""
         self._subscribers.append(changed)

@@ -101,12 +101,6 @@ class ControlledCluster:
         """Before `run`: have `fill` make the data directory that it begins with."""
         self._fill = fill
 
-    def configs_for_others(self) -> dict[str, str]:
-        """The configs of clusters made beside this one: all but addresses, ports and places."""
-        from kafkalite.control.shared_configs import shared_configs  # rarely needed
-
-        return shared_configs(self._config)
-
     @property
     def cluster_id(self) -> str | None:
         """Its id; None before `open` where chance decides."""
@@ -259,11 +253,15 @@ class ControlledCluster:
             self._nursery.start_soon(self._spare.open)
         return kept
 
-    async def replace_data(self, fill: Callable[[Path], None]) -> None:
-        """Begin again with a directory that `fill` makes, in a thread. Raises StartError,
-        OSError.
+    async def replace_data(self, fill: Callable[[Path], None], now_ms: int | None = None) -> None:
+        """Begin again with a directory that `fill` makes, in a thread; at a time, if it is given.
+
+        Raises StartError, OSError.
         """
-        await self._swap(await self._filled(fill), ClusterClock(), fill)
+        clock = ClusterClock()
+        if now_ms is not None:
+            clock.begin_at(now_ms)
+        await self._swap(await self._filled(fill), clock, fill)
         self.spy.events.put("cluster.restored")
 
     async def _filled(self, fill: Callable[[Path], None] | None) -> Path | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -20,18 +21,23 @@ from kafkalite.control import snapshots
 from kafkalite.control.answers import SnapshotView
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.durations import seconds
+from kafkalite.control.forgetting import removed
+from kafkalite.control.ports import Ports
 from kafkalite.control.problems import Problem, not_found
 from kafkalite.control.questions import CreateCluster
+from kafkalite.control.ready import Ready
+from kafkalite.control.shared_configs import shared_configs
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.meta_properties import random_id
 from kafkalite.server.listener import StartError
 from kafkalite.wire.errors import KafkaError
 
 DEFAULT: Final = "default"
-MOST_CLUSTERS: Final = 256
 # It is made in memory, and unpacked on the disk.
 MOST_EXPORTED_BYTES: Final = 512 << 20
 _LOOK_FOR_IDLE_SECONDS: Final = 5.0
+# A cluster that is ready for the next one who asks is let go when none was wanted for so long.
+_READY_SECONDS: Final = 60.0
 
 
 @dataclass(slots=True)
@@ -44,28 +50,52 @@ class _Made:
     last_seen: float
 
 
-def _exists(name: str) -> Problem:
-    return Problem("exists", f"there is a cluster {name!r} already", value=name)
+def _are_alike(one: CreateCluster, other: CreateCluster) -> bool:
+    return (one.nodes, one.configs, one.seed, one.as_version) == (
+        other.nodes,
+        other.configs,
+        other.seed,
+        other.as_version,
+    )
+
+
+def _let_go(cluster: ControlledCluster) -> None:
+    cluster.close()
+    shutil.rmtree(cluster.root, ignore_errors=True)
 
 
 class Clusters:
     """`root` has a directory for each cluster, and the snapshots beside them."""
 
-    def __init__(self, default: ControlledCluster, root: Path) -> None:
+    def __init__(self, default: ControlledCluster, root: Path, config: BrokerConfig) -> None:
+        """`config` is the default cluster's. Raises ConfigError."""
         self._default = default
+        self._config = config
         self._root = root
+        self._most = config.integer("kafkalite.clusters.max")
+        ports = config.string("kafkalite.clusters.ports")
+        self._ports = None if ports is None else Ports(ports)
         self._made: dict[str, _Made] = {}
+        # The names of those that are being made.
+        self._coming: set[str] = set()
         self._numbers = count(1)
         self._nursery: trio.Nursery
+        # Tests make many clusters that are alike: one like the last is opened in advance.
+        self._last: tuple[CreateCluster, float] | None = None
+        self._ready = Ready(self._opening_next, _let_go)
         default.verbs_of = self
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve the default cluster, which is open, and all others for as long."""
         async with trio.open_nursery() as self._nursery:
+            # A process that was killed has left them behind.
+            for path in sorted(self._clusters.glob("*")):
+                self._nursery.start_soon(removed, path)
             await self._nursery.start(self._default.run)
             self._nursery.start_soon(self._end_idle_ones)
             task_status.started()
             await self._default.ended.wait()
+            self._ready.close()
             for made in list(self._made.values()):
                 made.cluster.stop()
                 await made.ended.wait()
@@ -97,43 +127,107 @@ class Clusters:
     async def create(self, request: CreateCluster) -> ControlledCluster:
         """A new cluster, which serves when this is answered. Raises Problem."""
         name = request.name or next(
-            name for number in self._numbers if (name := f"t-{number}") not in self._made
+            name for number in self._numbers if not self._has(name := f"t-{number}")
         )
-        if name == DEFAULT or name in self._made:
-            raise _exists(name)
-        if len(self._made) >= MOST_CLUSTERS:
-            raise Problem("too_many", f"there are {MOST_CLUSTERS} clusters already")
-        source = None if request.from_ is None else self._snapshot(request.from_)
-        root = self._root / "clusters" / name
-        cluster = self._new(name, request, root)
+        if self._has(name):
+            raise Problem("exists", f"there is a cluster {name!r} already", value=name)
+        if len(self._made) + len(self._coming) >= self._most:
+            raise Problem(
+                "too_many",
+                f"there are {self._most} clusters already",
+                hint="kafkalite.clusters.max says how many there may be",
+            )
+        self._coming.add(name)
         try:
-            root.mkdir(parents=True)
-        except FileExistsError:  # one of this name is being made
-            raise _exists(name) from None
+            cluster = await self._opened(request)
+            cluster.name = name
+            idle = math.inf if request.idle_end is None else seconds(request.idle_end)
+            made = _Made(cluster, trio.Event(), idle, trio.current_time())
+            await self._nursery.start(self._run, made)
+            self._made[name] = made
+        finally:
+            self._coming.discard(name)
+        if request.from_ is None:
+            self._last = request, trio.current_time()
+            self._nursery.start_soon(self._ready.open)
+        return cluster
+
+    def _has(self, name: str) -> bool:
+        return name == DEFAULT or name in self._made or name in self._coming
+
+    async def _opened(self, request: CreateCluster) -> ControlledCluster:
+        """Open a cluster, or take the one that is ready; it does not serve yet. Raises Problem."""
+        if request.from_ is not None:
+            open_it = self._opening(request)
+        else:
+            last = self._last
+            ready = self._ready.take_if(lambda _: last is not None and _are_alike(request, last[0]))
+            if ready is not None:
+                return ready
+            try:
+                open_it = self._opening(request)
+            except Problem as problem:
+                if problem.code != "too_many" or not self._ready.discard():
+                    raise
+                open_it = self._opening(request)
+        return await trio.to_thread.run_sync(open_it)
+
+    def _opening_next(self) -> Callable[[], ControlledCluster | None] | None:
+        """Opens a cluster like the last one, where one can be."""
+        if self._last is None:
+            return None
+        try:
+            open_it = self._opening(self._last[0])
+        except Problem:
+            return None
+
+        def open_if_it_can_be() -> ControlledCluster | None:
+            with suppress(Problem):
+                return open_it()
+            return None
+
+        return open_if_it_can_be
+
+    def _opening(self, request: CreateCluster) -> Callable[[], ControlledCluster]:
+        """Opens a cluster, in a thread. Raises Problem, and so does what it gives."""
+        source = None if request.from_ is None else self._snapshot(request.from_)
+        stack = ExitStack()
+        port = 0
+        if self._ports is not None:
+            host = self._config.listeners()[0].host
+            listeners = (each for cluster in self.all() for each in cluster.broker.listeners)
+            given_away = {each.advertised_port for each in listeners}
+            port = stack.enter_context(self._ports.held(host, request.nodes, given_away))
+        with stack:
+            root = self._clusters / random_id()
+            cluster = self._new(request, root, port)
+            held = stack.pop_all()
         if source is not None:
             cluster_id = cluster.cluster_id or random_id()
             cluster.begin_with(lambda directory: snapshots.unfold(source, directory, cluster_id))
-        try:
-            await trio.to_thread.run_sync(cluster.open)
-        except (StartError, OSError) as error:
-            shutil.rmtree(root, ignore_errors=True)
-            raise Problem("refused", f"no cluster was made: {error}") from None
-        idle = math.inf if request.idle_end is None else seconds(request.idle_end)
-        made = _Made(cluster, trio.Event(), idle, trio.current_time())
-        await self._nursery.start(self._run, made)
-        self._made[name] = made
-        return cluster
 
-    def _new(self, name: str, request: CreateCluster, root: Path) -> ControlledCluster:
+        def open_it() -> ControlledCluster:
+            with held:
+                try:
+                    root.mkdir(parents=True, exist_ok=True)
+                    cluster.open()
+                except (StartError, OSError) as error:
+                    shutil.rmtree(root, ignore_errors=True)
+                    raise Problem("refused", f"no cluster was made: {error}") from None
+            return cluster
+
+        return open_it
+
+    def _new(self, request: CreateCluster, root: Path, port: int = 0) -> ControlledCluster:
         configs = {
-            **self._default.configs_for_others(),
+            **shared_configs(self._config, port),
             "kafkalite.nodes": str(request.nodes),
             **({} if request.seed is None else {"kafkalite.seed": str(request.seed)}),
             **({} if request.as_version is None else {"kafkalite.as.version": request.as_version}),
             **request.configs,
         }
         try:
-            cluster = ControlledCluster(name, BrokerConfig(configs), root, loop=self._default.loop)
+            cluster = ControlledCluster("", BrokerConfig(configs), root, loop=self._default.loop)
         except ConfigError as error:
             raise Problem("invalid_config", str(error)) from None
         cluster.verbs_of = self
@@ -163,6 +257,9 @@ class Clusters:
         while True:
             await trio.sleep(_LOOK_FOR_IDLE_SECONDS)
             now = trio.current_time()
+            if not self._made and self._last is not None and now - self._last[1] > _READY_SECONDS:
+                self._last = None
+                self._ready.discard()
             for name, made in list(self._made.items()):
                 if len(made.cluster.broker.connections):
                     made.last_seen = now
@@ -170,6 +267,11 @@ class Clusters:
                     await self.delete(name)
 
     # Snapshots, which belong to all clusters
+
+    @property
+    def _clusters(self) -> Path:
+        """The directory with one for each cluster that was made."""
+        return self._root / "clusters"
 
     @property
     def _snapshots(self) -> Path:
@@ -242,15 +344,23 @@ class Clusters:
     def _try(self, snapshot: Path) -> None:
         """Open a snapshot as a cluster does that begins with it. Raises StartError and OSError."""
         with TemporaryDirectory(dir=self.uploads, ignore_cleanup_errors=True) as root:
-            cluster = self._new("import", CreateCluster(), Path(root))
+            cluster = self._new(CreateCluster(), Path(root))
             cluster_id = cluster.cluster_id or random_id()
             cluster.begin_with(lambda directory: snapshots.unfold(snapshot, directory, cluster_id))
             cluster.open()
             cluster.close()
 
-    async def restore(self, cluster: ControlledCluster, name: str) -> None:
-        """Have a cluster go on from a snapshot, of another one perhaps. Raises Problem."""
-        await cluster.replace_data(self.filling(cluster, name))
+    async def restore(
+        self, cluster: ControlledCluster, name: str, *, sets_clock: bool = False
+    ) -> None:
+        """Have a cluster go on from a snapshot, of another one perhaps. Raises Problem.
+
+        `sets_clock`: it is the time of the snapshot then.
+        """
+        now_ms = snapshots.clock_ms(self._snapshot(name)) if sets_clock else None
+        if sets_clock and now_ms is None:
+            raise Problem("conflict", f"snapshot {name!r} does not tell its time", value=name)
+        await cluster.replace_data(self.filling(cluster, name), now_ms)
 
     def filling(self, cluster: ControlledCluster, name: str) -> Callable[[Path], None]:
         """Makes a data directory of a cluster of a snapshot. Raises Problem."""

@@ -23,6 +23,13 @@ class Reset(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     connections: Literal["cut", "keep"] = "cut"
 
 
+class RestoreSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
+    """A snapshot by its name; `clock`: the cluster's time is to be that of the snapshot, too."""
+
+    snapshot: SnapshotText
+    clock: bool = False
+
+
 class Restart(Struct, frozen=True, forbid_unknown_fields=True):
     """`unclean`: as after kill -9, so that the data is recovered."""
 

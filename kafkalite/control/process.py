@@ -39,7 +39,7 @@ class ControlledProcess:
             DEFAULT, config, directory, keeps_directory=not temporary, loop=loop
         )
         self._clusters = Clusters(
-            self._cluster, directory if temporary else directory / OWN_DIRECTORY
+            self._cluster, directory if temporary else directory / OWN_DIRECTORY, config
         )
         self.stopped = self._cluster.ended
         self._stack = ExitStack()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkalite.broker import Broker
 from kafkalite.control.answers import SnapshotView
@@ -27,10 +27,17 @@ from kafkalite.log.files import (
 from kafkalite.log.log import Log
 from kafkalite.log.meta_properties import read_meta_properties, write_meta_properties
 
+# Beside the logs of a snapshot: the cluster's time in ms. Apache Kafka does not look at it.
+_TIME: Final = "kafkalite-snapshot-time"
+
 
 class Plan(NamedTuple):
-    """The files of a snapshot: what is linked, what is copied and how many bytes of it."""
+    """The files of a snapshot: what is linked, what is copied and how many bytes of it.
 
+    `clock_ms` is the cluster's time.
+    """
+
+    clock_ms: int
     links: list[tuple[Path, Path]]
     copies: list[tuple[Path, Path, int]]
 
@@ -44,14 +51,14 @@ def prepare(broker: Broker) -> Plan:
     for log in manager.logs:
         log.settle()
     manager.checkpoint()
-    plan = Plan([], [])
+    plan = Plan(broker.services.now_ms(), [], [])
     for directory in manager.directories:
         active = {log.directory: log for log in directory.logs.values()}
         for path in sorted(directory.path.iterdir()):
             if path.is_dir():
                 if path in active:
                     _plan_log(path, Path(path.name), active[path], plan)
-            elif path.name not in (LOCK, CLEAN_SHUTDOWN):
+            elif path.name not in (LOCK, CLEAN_SHUTDOWN, _TIME):
                 plan.copies.append((path, Path(path.name), path.stat().st_size))
     return plan
 
@@ -80,6 +87,7 @@ def carry_out(plan: Plan, target: Path) -> SnapshotView:
         (temporary / name).parent.mkdir(parents=True, exist_ok=True)
         _copy(source, temporary / name, size)
     (temporary / CLEAN_SHUTDOWN).write_text('{"version":0,"brokerEpoch":-1}')
+    (temporary / _TIME).write_text(f"{plan.clock_ms}\n")
     return put(temporary, target)
 
 
@@ -107,6 +115,8 @@ def unfold(snapshot: Path, directory: Path, cluster_id: str) -> None:
     """
     for path in sorted(snapshot.rglob("*")):
         name = path.relative_to(snapshot)
+        if path == snapshot / _TIME:
+            continue
         if path.is_dir():
             (directory / name).mkdir(parents=True, exist_ok=True)
             continue
@@ -131,11 +141,21 @@ def is_closed_segment(path: Path) -> bool:
 
 def view(snapshot: Path) -> SnapshotView:
     """Says what a snapshot on the disk is made of."""
-    files = [each for each in snapshot.rglob("*") if each.is_file()]
+    time = snapshot / _TIME
+    files = [each for each in snapshot.rglob("*") if each.is_file() and each != time]
     sizes = [each.stat() for each in files]
     return SnapshotView(
         snapshot.name,
         len(files),
         sum(each.st_nlink > 1 for each in sizes),
         sum(each.st_size for each in sizes),
+        clock_ms(snapshot),
     )
+
+
+def clock_ms(snapshot: Path) -> int | None:
+    """The time of the cluster when a snapshot was taken; None if it does not tell."""
+    try:
+        return int((snapshot / _TIME).read_text())
+    except (FileNotFoundError, ValueError):
+        return None

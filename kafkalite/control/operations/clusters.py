@@ -10,6 +10,7 @@ from kafkalite.cluster.image import BROKER_RESOURCE
 from kafkalite.control.answers import ClusterView, Health, Seeded, SnapshotView, VersionView
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
+from kafkalite.control.lifecycle import RestoreSnapshot
 from kafkalite.control.operations.asking import ask, refused
 from kafkalite.control.operations.groups import seek_group
 from kafkalite.control.operations.state import cluster_view
@@ -107,12 +108,14 @@ async def import_snapshot(clusters: Clusters, request: ImportSnapshot) -> Snapsh
 
 
 async def restore_snapshot(
-    clusters: Clusters, cluster: ControlledCluster, request: SnapshotName
+    clusters: Clusters, cluster: ControlledCluster, request: RestoreSnapshot
 ) -> ClusterView:
     """Have a cluster go on from a snapshot, at the same addresses. Groups have no members
     then.
+
+    Its time is the machine's, or with `clock` that of the snapshot, from which it runs on.
     """
-    await clusters.restore(cluster, request.snapshot)
+    await clusters.restore(cluster, request.snapshot, sets_clock=request.clock)
     return cluster_view(cluster)
 
 

@@ -9,6 +9,7 @@ from kafkalite.control.clusters import Clusters
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import Nothing
 from kafkalite.control.recording import Tape, written
+from kafkalite.control.shared_configs import shared_configs
 from kafkalite.control.sightings import RecordingFile, RecordingView
 from kafkalite.control.spy.spy import Begun
 from kafkalite.log.meta_properties import random_id
@@ -54,7 +55,7 @@ async def save_recording(cluster: ControlledCluster, request: Nothing) -> Record
         "kafkalite": kafkalite.__version__,
         "configs": {
             name: value
-            for name, value in cluster.configs_for_others().items()
+            for name, value in shared_configs(cluster.broker.config).items()
             if name in BROKER_CONFIGS and not BROKER_CONFIGS[name].sensitive
         },
         "nodes": len(begun.broker.config.node_ids),

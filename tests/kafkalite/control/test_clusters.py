@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import tarfile
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from random import randrange
 from typing import Any
 
 import pytest
 import trio
 
+from kafkalite.client.async_kit import AsyncKit
 from kafkalite.cluster.topic_creation import NewTopic
-from kafkalite.config import BrokerConfig
+from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.control import clusters as module
 from kafkalite.control.archives import packed
 from kafkalite.control.cluster import ControlledCluster
@@ -19,9 +23,11 @@ from kafkalite.control.problems import Problem
 from kafkalite.control.questions import CreateCluster
 from kafkalite.faults import drop
 from kafkalite.requests.slices import in_slices_of_task
+from kafkalite.server.listener import StartError, bind
 from kafkalite.testing import broker
 from tests.kafkalite.conftest import batch
 from tests.kafkalite.control.clients import produced
+from tests.kafkalite.until import until
 
 
 def test_clusters_know_nothing_of_each_other(k: broker) -> None:
@@ -152,7 +158,7 @@ async def test_an_idle_cluster_ends_by_itself(
     config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path)})
     default = ControlledCluster("default", config, tmp_path)
     default.open()
-    clusters = Clusters(default, tmp_path)
+    clusters = Clusters(default, tmp_path, config)
 
     def names() -> list[str]:
         return [each.name for each in clusters.all()]
@@ -257,3 +263,119 @@ def test_an_archive_that_no_broker_opens_is_refused(k: broker, tmp_path: Path, h
     assert k.snapshots() == []
     assert list(k._clusters.uploads.iterdir()) == [] if k._clusters else False
     assert [each.name for each in k.topics()] == ["t"]
+
+
+async def test_a_cluster_is_ready_for_the_next_who_asks_for_one_like_it(broker: broker) -> None:
+    clusters = clusters_of(broker)
+    alike = {"nodes": 2, "configs": {"num.partitions": "5"}}
+    await clusters.create(CreateCluster(name="first", **alike))
+    await until(lambda: clusters._ready._there)
+    ready = clusters._ready._there
+    assert ready is not None
+    made = await clusters.create(CreateCluster(name="second", **alike))
+    assert made is ready
+    assert (made.name, len(made.broker.bootstrap.split(","))) == ("second", 2)
+    assert made.broker.config.integer("num.partitions") == 5
+    assert clusters.get("second") is made
+    k = AsyncKit(broker._async_verb, "second")
+    await k.create_topic("t")
+    assert len((await k.topic("t")).partitions) == 5
+    root = made.root
+    await clusters.delete("second")
+    assert not root.exists()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        CreateCluster(nodes=2),
+        CreateCluster(seed=7),
+        CreateCluster(configs={"num.partitions": "5"}),
+        CreateCluster(as_version="3.9"),
+        CreateCluster(from_="one"),
+    ],
+)
+async def test_another_one_than_is_ready_is_made(broker: broker, other: CreateCluster) -> None:
+    clusters = clusters_of(broker)
+    await clusters.save(broker._default, "one")
+    await clusters.create(CreateCluster())
+    await until(lambda: clusters._ready._there)
+    ready = clusters._ready._there
+    assert ready is not None
+    made = await clusters.create(other)
+    assert made is not ready
+    # A snapshot says nothing of what is wanted next; else the one that was ready is let go.
+    assert ready.root.exists() == (other.from_ is not None)
+
+
+@asynccontextmanager
+async def running(tmp_path: Path, configs: dict[str, str]) -> AsyncGenerator[Clusters]:
+    config = BrokerConfig(
+        {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path), **configs}
+    )
+    default = ControlledCluster("default", config, tmp_path)
+    clusters = Clusters(default, tmp_path, config)
+    default.open()
+    async with trio.open_nursery() as nursery:
+        await nursery.start(clusters.run)
+        yield clusters
+        clusters.stop()
+
+
+async def test_there_are_as_many_clusters_as_there_may_be(tmp_path: Path) -> None:
+    async with running(tmp_path, {"kafkalite.clusters.max": "2"}) as clusters:
+        for _ in range(2):
+            await clusters.create(CreateCluster())
+        with pytest.raises(Problem, match="there are 2 clusters already") as caught:
+            await clusters.create(CreateCluster())
+        assert (caught.value.code, caught.value.hint) == (
+            "too_many",
+            "kafkalite.clusters.max says how many there may be",
+        )
+        await clusters.delete("t-1")
+        await clusters.create(CreateCluster())
+
+
+async def test_clusters_have_the_ports_of_a_range(tmp_path: Path) -> None:
+    first = free_ports(4)
+    text = f"{first}-{first + 3}"
+    async with running(tmp_path, {"kafkalite.clusters.ports": text}) as clusters:
+        two = await clusters.create(CreateCluster(nodes=2))
+        assert two.broker.bootstrap == f"127.0.0.1:{first},127.0.0.1:{first + 1}"
+        two.broker.nodes.stop(2)  # its port is still its own
+        # The one that is ready gives way, if there is no other port.
+        await until(lambda: clusters._ready._there)
+        one = await clusters.create(CreateCluster())
+        assert one.broker.bootstrap == f"127.0.0.1:{first + 2}"
+        taken = f"{first}, {first + 1}, {first + 2}"
+        with pytest.raises(Problem, match=f"has no 2 free ports in a row: taken are {taken}"):
+            await clusters.create(CreateCluster(nodes=2))
+        two.broker.nodes.start(2)
+        await clusters.delete("t-1")
+        again = await clusters.create(CreateCluster(nodes=2))
+        assert again.broker.bootstrap == f"127.0.0.1:{first},127.0.0.1:{first + 1}"
+
+
+def free_ports(count: int) -> int:
+    """The first of some in a row, below those that the system gives to whoever asks for any."""
+    while True:
+        first = randrange(20_000, 32_000)
+        with ExitStack() as stack, suppress(StartError):
+            for step in range(count):
+                stack.enter_context(bind("127.0.0.1", first + step))
+            return first
+
+
+async def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
+    left = tmp_path / "clusters" / "1" / "state-1"
+    left.mkdir(parents=True)
+    async with running(tmp_path, {}) as clusters:
+        made = await clusters.create(CreateCluster())
+        await until(lambda: not left.exists())
+        assert made.broker.bootstrap
+
+
+def test_a_wrong_range_of_ports_is_told_at_the_start(tmp_path: Path) -> None:
+    config = BrokerConfig({"kafkalite.clusters.ports": "9100"})
+    with pytest.raises(ConfigError, match=r"kafkalite\.clusters\.ports=9100: write the first"):
+        Clusters(ControlledCluster("default", config, tmp_path), tmp_path, config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,32 @@ def test_a_snapshot_is_gone_back_to(k: broker) -> None:
     assert len(k.records("t")) == 21
     with pytest.raises(Problem, match="no snapshot 'none'"):
         k.restore("none")
+
+
+def test_the_time_of_a_snapshot_is_gone_back_to(k: broker, tmp_path: Path) -> None:
+    k.create_topic("t")
+    k.clock.advance("7d")
+    saved = k.snapshot("then")
+    assert saved.clock_ms is not None
+    assert abs(saved.clock_ms - k.clock.now_ms) < 20_000
+    k.clock.reset()
+    real_ms = k.clock.now_ms
+    k.restore("then")
+    assert abs(k.clock.now_ms - real_ms) < 60_000
+    k.restore("then", clock=True)
+    assert 0 <= k.clock.now_ms - saved.clock_ms < 60_000
+    (written,) = k.produce("t", "v").places
+    assert 0 <= k.records("t")[written.offset].timestamp - saved.clock_ms < 60_000
+    # A data directory that Apache Kafka wrote does not tell.
+    k.export_snapshot("then", tmp_path / "then.tar")
+    assert k.import_snapshot("again", tmp_path / "then.tar").clock_ms == saved.clock_ms
+    with tarfile.open(tmp_path / "then.tar") as told, tarfile.open(tmp_path / "o.tar", "w") as out:
+        for member in told.getmembers():
+            if not member.name.endswith("kafkalite-snapshot-time"):
+                out.addfile(member, told.extractfile(member))
+    assert k.import_snapshot("theirs", tmp_path / "o.tar").clock_ms is None
+    with pytest.raises(Problem, match="snapshot 'theirs' does not tell its time"):
+        k.restore("theirs", clock=True)
 
 
 def segments(directory: Path, *bases: int) -> None:

@@ -1,0 +1,66 @@
+"""One thing that is made before it is asked for, while nothing happens: there is one, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, Generic, TypeVar
+
+import trio
+
+T = TypeVar("T")
+
+# The loop has this long for what was waiting before something is made.
+_AFTER_SECONDS: Final = 0.02
+
+
+class Ready(Generic[T]):
+    """`opening` gives a function that makes one, in a thread; None, or one that makes none, if
+    there is to be none.
+
+    `let_go` takes back one that is not wanted.
+    """
+
+    def __init__(
+        self, opening: Callable[[], Callable[[], T | None] | None], let_go: Callable[[T], None]
+    ) -> None:
+        self._opening = opening
+        self._let_go = let_go
+        self._there: T | None = None
+        self._is_opening = False
+        self._is_closed = False
+
+    def take_if(self, fits: Callable[[T], bool]) -> T | None:
+        """Give what is there. If it does not fit, it is let go, and there is none."""
+        taken, self._there = self._there, None
+        if taken is None or fits(taken):
+            return taken
+        self._let_go(taken)
+        return None
+
+    def discard(self) -> bool:
+        """Let it go; tells whether there was one."""
+        there, self._there = self._there, None
+        if there is not None:
+            self._let_go(there)
+        return there is not None
+
+    async def open(self) -> None:
+        """Make one for later, unless one is there or on its way."""
+        if self._is_opening or self._there is not None:
+            return
+        self._is_opening = True
+        try:
+            await trio.sleep(_AFTER_SECONDS)
+            open_it = self._opening()
+            if open_it is not None:
+                # Files are made, which may take longer than others can wait.
+                self._there = await trio.to_thread.run_sync(open_it)
+        finally:
+            self._is_opening = False
+        if self._is_closed:
+            self.discard()
+
+    def close(self) -> None:
+        """Let it go, also one that is on its way."""
+        self._is_closed = True
+        self.discard()
