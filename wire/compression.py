@@ -53,6 +53,20 @@ class Compression(IntEnum):
     ZSTD = 4
 
 
+# RFC 1952: no flags, no time, no word about the level, an unknown system; as Java writes it.
+_GZIP_HEADER: Final = b"\x1f\x8b\x08" + bytes(6) + b"\xff"
+
+
+_LZ4_FAST: Final = 0
+# Version 1, independent blocks of up to 64 KiB, no checksums but the header's own.
+_LZ4_HEADER: Final = bytes.fromhex("04224d18 60 40 82")
+# Before each block: its length, and whether it is as it was.
+_LZ4_BLOCK: Final = struct.Struct("<I")
+_LZ4_UNCOMPRESSED: Final = 1 << 31
+_LZ4_END: Final = 0
+_LZ4_CHECKSUM_BYTES: Final = 4
+
+
 class DecompressionError(ValueError):
     """The bytes are no stream of that codec, or unfold to more than the limit."""
 
@@ -68,20 +82,17 @@ def compress(codec: Compression, data: bytes, level: int | None = None) -> bytes
             return data
         case Compression.GZIP:
             compressor = zlib.compressobj(GZIP_DEFAULT_LEVEL if level is None else level, wbits=31)
-            return compressor.compress(data) + compressor.flush()
+            member = compressor.compress(data) + compressor.flush()
+            return _GZIP_HEADER + member[len(_GZIP_HEADER) :]
         case Compression.SNAPPY:
             return _compress_xerial(data)
         case Compression.LZ4:
-            lz4 = cramjam.lz4.Compressor(
-                level=LZ4_DEFAULT_LEVEL if level is None else level,
-                content_checksum=False,
-                block_linked=False,
-            )
-            lz4.compress(data)
-            return bytes(lz4.finish())
+            return _compress_lz4(data, LZ4_DEFAULT_LEVEL if level is None else level)
         case Compression.ZSTD:
-            zstd_level = ZSTD_DEFAULT_LEVEL if level is None else level
-            return bytes(cramjam.zstd.compress(data, level=zstd_level))
+            zstd = cramjam.zstd.Compressor(level=ZSTD_DEFAULT_LEVEL if level is None else level)
+            zstd.compress(data)
+            written = bytes(zstd.flush())  # as Kafka: the last block of a frame is an empty one
+            return written + bytes(zstd.finish())
 
 
 def decompress(
@@ -168,6 +179,29 @@ def _decompress_snappy_block(block: memoryview, limit: int) -> bytes:
     if size > limit:
         raise UnfoldsTooLarge(f"snappy: block unfolds to {size} bytes, more than allowed")
     return bytes(cramjam.snappy.decompress_raw(block))
+
+
+def _compress_lz4(data: bytes, level: int) -> bytes:
+    """Write a frame. The default level means LZ4's fast compressor (Kafka's Lz4BlockOutputStream).
+
+    cramjam cannot leave out the checksums of blocks, so they are taken out.
+    """
+    lz4 = cramjam.lz4.Compressor(
+        level=_LZ4_FAST if level == LZ4_DEFAULT_LEVEL else level,
+        content_checksum=False,
+        block_linked=False,
+    )
+    lz4.compress(data)
+    frame = bytes(lz4.finish())
+    parts = [_LZ4_HEADER]
+    position = len(_LZ4_HEADER)
+    while True:
+        (word,) = _LZ4_BLOCK.unpack_from(frame, position)
+        end = position + _LZ4_BLOCK.size + (word & ~_LZ4_UNCOMPRESSED)
+        parts.append(frame[position:end])
+        if word == _LZ4_END:
+            return b"".join(parts)
+        position = end + _LZ4_CHECKSUM_BYTES
 
 
 def _decompress_gzip(data: bytes | memoryview, limit: int) -> bytes:

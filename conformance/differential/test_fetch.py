@@ -269,3 +269,28 @@ def test_a_topic_deleted_and_made_again(pair: Pair, topic: str, version: int) ->
     pair.create_topic(topic)
     if version >= 13:
         pair.ask(ApiKey.FETCH, version, stale)
+
+
+# The libraries' versions decide how snappy, and zstd at high levels, find what repeats.
+COMPRESSED: list[tuple[dict[str, str], tuple[int, ...]]] = [
+    ({"compression_type": "gzip"}, (1, 50, 20_000)),
+    ({"compression_type": "gzip", "compression_gzip_level": "1"}, (1, 50, 20_000)),
+    ({"compression_type": "gzip", "compression_gzip_level": "9"}, (1, 50, 20_000)),
+    ({"compression_type": "snappy"}, (1, 20_000)),
+    ({"compression_type": "lz4"}, (1, 50, 20_000)),
+    ({"compression_type": "lz4", "compression_lz4_level": "12"}, (1, 50, 20_000)),
+    ({"compression_type": "zstd"}, (1, 50, 20_000)),
+    ({"compression_type": "zstd", "compression_zstd_level": "10"}, (1, 50)),
+]
+
+
+@pytest.mark.parametrize(
+    ("configs", "count"),
+    [(configs, count) for configs, counts in COMPRESSED for count in counts],
+)
+def test_the_bytes_that_the_broker_compresses(
+    pair: Pair, topic: str, configs: dict[str, str], count: int
+) -> None:
+    pair.create_topic(topic, **configs)
+    pair.ask(ApiKey.PRODUCE, 12, producing(topic, 12, batch(count)))
+    pair.ask(ApiKey.FETCH, LAST, fetching(LAST, {topic: [at(0)]}))

@@ -1,4 +1,4 @@
-"""What belongs to a transaction, and has an older epoch than its producer's last one there.
+"""Batches and offsets of a transaction with an older epoch than their producer's last one there.
 
 The partition says so before the coordinator is asked, whatever the transactional id
 (UnifiedLog.maybeStartTransactionVerification).

@@ -167,7 +167,7 @@ class Clusters:
             try:
                 open_it = self._opening(request)
             except Problem as problem:
-                if problem.code != "too_many" or not self._ready.discard():
+                if problem.code != "too_many" or not await self._ready.give_way():
                     raise
                 open_it = self._opening(request)
         return await trio.to_thread.run_sync(open_it)

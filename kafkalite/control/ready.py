@@ -26,7 +26,8 @@ class Ready(Generic[T]):
         self._opening = opening
         self._let_go = let_go
         self._there: T | None = None
-        self._is_opening = False
+        # Set once the one on its way has been made, or not; None if none is on its way.
+        self._opened: trio.Event | None = None
         self._is_closed = False
 
     def take_if(self, fits: Callable[[T], bool]) -> T | None:
@@ -37,6 +38,12 @@ class Ready(Generic[T]):
         self._let_go(taken)
         return None
 
+    async def give_way(self) -> bool:
+        """Let it go, also one that is on its way; tells whether there was one."""
+        if self._opened is not None:
+            await self._opened.wait()
+        return self.discard()
+
     def discard(self) -> bool:
         """Let it go; tells whether there was one."""
         there, self._there = self._there, None
@@ -46,9 +53,9 @@ class Ready(Generic[T]):
 
     async def open(self) -> None:
         """Make one for later, unless one is there or on its way."""
-        if self._is_opening or self._there is not None:
+        if self._opened is not None or self._there is not None:
             return
-        self._is_opening = True
+        self._opened = opened = trio.Event()
         try:
             await trio.sleep(_AFTER_SECONDS)
             open_it = self._opening()
@@ -56,7 +63,8 @@ class Ready(Generic[T]):
                 # Files are made, which may take longer than others can wait.
                 self._there = await trio.to_thread.run_sync(open_it)
         finally:
-            self._is_opening = False
+            self._opened = None
+            opened.set()
         if self._is_closed:
             self.discard()
 

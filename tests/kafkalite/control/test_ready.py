@@ -68,3 +68,15 @@ async def test_one_on_its_way_is_let_go_after_the_close() -> None:
         await trio.testing.wait_all_tasks_blocked()
         ready.close()
     assert made.let_go == [1]
+
+
+async def test_one_on_its_way_gives_way_once_it_is_made() -> None:
+    made = Made()
+    ready = Ready(made.opening, made.let_go.append)
+    assert not await ready.give_way()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(ready.open)
+        await trio.testing.wait_all_tasks_blocked()
+        assert await ready.give_way()
+    assert made.let_go == [1]
+    assert ready.take_if(lambda _: True) is None
