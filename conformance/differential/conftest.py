@@ -5,9 +5,10 @@ With `--broker kafka` both are Apache Kafka: that must give no difference, which
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -57,11 +58,15 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @contextmanager
 def both(
-    config: pytest.Config, directory: Path, living: list[Broker], node_count: int = 1
+    config: pytest.Config,
+    directory: Path,
+    living: list[Broker],
+    node_count: int = 1,
+    own: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator[Pair]:
-    """The reference and the broker under test, of so many nodes, and what they are asked
-    counted."""
-    properties = PROPERTIES | (THREE_NODES if node_count > 1 else ONE_NODE)
+    """The reference and the broker under test, of so many nodes and with properties of their
+    own, and what they are asked counted."""
+    properties = {**PROPERTIES, **(THREE_NODES if node_count > 1 else ONE_NODE), **own}
     reference = ApacheKafka(directory / "reference", properties, node_count)
     living.append(reference)
     tested = starter(config.getoption("--broker"), directory / "tested", living)(

@@ -18,6 +18,7 @@ from conformance.harness.jars import kafka_jars
 from conformance.harness.java import find_java
 from conformance.harness.tools import run_tool
 from conformance.scenarios.test_java_tools import ran
+from kafkalite.config.choices import STATES_NOWHERE
 
 PROGRAM = Path(__file__).parent.parent / "harness" / "ShareScenario.java"
 # A heartbeat tells a member that its partitions are ready; it should not take five seconds here.
@@ -122,6 +123,19 @@ def test_accepted_records_stay_away_after_a_kill(quick: Broker, unique: Any) -> 
     quick.start()
     ran("kafka-console-producer", quick, "--topic", topic, given="after\n")
     assert member(quick, topic, group, "explicit", 1)["accepted"] == "after"
+
+
+def test_what_is_kept_nowhere_comes_again_after_a_restart(
+    new_broker: NewBroker, unique: Any
+) -> None:
+    broker = new_broker(QUICK | {"group.share.persister.class.name": STATES_NOWHERE[0]})
+    topic, group = topic_of(broker, unique("topic"), *numbers(20)), unique("group")
+    from_the_start(broker, group)
+    for _ in range(2):
+        seen = member(broker, topic, group, "explicit", 20)
+        assert sorted(seen["accepted"].split(",")) == sorted(numbers(20))
+        broker.restart()
+    assert not list(broker.data_dir.glob("__share_group_state-*"))
 
 
 def test_the_consoles_consumer(quick: Broker, unique: Any) -> None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.apis.share_acknowledge import member_of
-from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.replica.fetch_reader import most_bytes
 from kafkalite.replica.partition import LEADER_CHANGED
 from kafkalite.replica.share.acknowledgement import RequestFailed
@@ -172,7 +171,6 @@ async def _fetch(
     if epoch >= 1:
         turn = epoch % len(wanted)
         wanted = wanted[turn:] + wanted[:turn]
-    await services.topics.ready_internal(SHARE_STATE_TOPIC, context)
     await services.share.fetch_states(context, session.key.group_id, wanted)
     reader = ShareReader(
         partitions,

@@ -307,6 +307,7 @@ class BrokerConfig:
         check_choices(
             self.items("group.share.assignors"),
             self.integer("share.coordinator.state.topic.compression.codec"),
+            self.string("group.share.persister.class.name"),
         )
 
     def _check_listener_prefixes(self) -> None:

@@ -6,17 +6,30 @@ Source: Kafka's GroupCoordinatorConfig, ShareCoordinatorConfig, BrokerServer.
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kafkalite.config.definition import ConfigError
 from kafkalite.wire.compression import Compression
 
+if TYPE_CHECKING:
+    from kafkalite.config import BrokerConfig
+
 # The one assignor that Kafka itself comes with, by its name and by its class.
 SIMPLE_ASSIGNOR: Final = ("simple", "org.apache.kafka.coordinator.group.assignor.SimpleAssignor")
 
+# The persisters of share groups' states: to their topic, or, by either name, to nowhere.
+STATES_IN_TOPIC: Final = "org.apache.kafka.server.share.persister.DefaultStatePersister"
+STATES_NOWHERE: Final = ("org.apache.kafka.server.share.persister.NoOpStatePersister", "")
 
-def check_choices(assignors: Collection[str], codec: int) -> None:
-    """Raises ConfigError for `group.share.assignors` or the codec of the state topic."""
+
+def keeps_share_states(config: BrokerConfig) -> bool:
+    """False with a `group.share.persister.class.name` that forgets whatever it is told."""
+    return config.string("group.share.persister.class.name") == STATES_IN_TOPIC
+
+
+def check_choices(assignors: Collection[str], codec: int, persister: str | None) -> None:
+    """Raises ConfigError for `group.share.assignors`, the codec of the state topic or
+    `group.share.persister.class.name`."""
     for name in assignors:
         if name not in SIMPLE_ASSIGNOR:
             raise ConfigError(f"group.share.assignors={name}: there is only {SIMPLE_ASSIGNOR[0]}")
@@ -28,4 +41,8 @@ def check_choices(assignors: Collection[str], codec: int) -> None:
         raise ConfigError(
             f"share.coordinator.state.topic.compression.codec={codec}: "
             f"Unknown compression type id: {codec}"
+        )
+    if persister not in (STATES_IN_TOPIC, *STATES_NOWHERE):
+        raise ConfigError(
+            f"group.share.persister.class.name={persister}: Unknown persister specified {persister}"
         )

@@ -2,7 +2,8 @@
 
 Both are made, and imported, when the first request needs them. Here they meet: in one process
 leaders of share partitions and the group coordinator ask the share coordinator next door. Among
-several processes they ask it by the network, wherever it is (share_persister.py).
+several processes they ask it by the network, wherever it is (share_persister.py). If states are not
+to be kept, neither is asked (unkept_share_states.py).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import trio
 
 from kafkalite.cluster.image import GROUP_RESOURCE
 from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
+from kafkalite.config.choices import keeps_share_states
 from kafkalite.requests.slices import at_once
 from kafkalite.supervision import every, supervised
 from kafkalite.wire.compression import Compression
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from kafkalite.coordinators.share_coordinator.share_state import ShareState
     from kafkalite.coordinators.share_persister import PendingWrite, SharePersister
     from kafkalite.coordinators.share_settings import ShareGroupSettings
+    from kafkalite.coordinators.unkept_share_states import UnkeptShareStates
     from kafkalite.group_coordinator.share_keeper import ShareStateKeeper
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.share.acknowledging import Outcomes
@@ -66,7 +69,8 @@ class ShareServices:
         persister: SharePersister | None = None,
     ) -> None:
         self._load = load
-        self.persister = persister
+        self._keeps_states = keeps_share_states(config)
+        self.persister = persister if self._keeps_states else None
         self._config = config
         self._cluster = cluster
         self._topics = topics
@@ -155,7 +159,7 @@ class ShareServices:
 
             self._partitions = SharePartitions(
                 self._topics,
-                self.persister or self,
+                self.persister or self._states,
                 self.settings,
                 find_offset=find_offset,
                 most_sessions=partial(self._config.integer, "group.share.max.share.sessions"),
@@ -171,7 +175,16 @@ class ShareServices:
             return self.persister
         from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
 
-        return KeeperNextDoor(self)
+        return KeeperNextDoor(self._states)
+
+    @property
+    def _states(self) -> ShareServices | UnkeptShareStates:
+        """The states, where no other process is asked for them."""
+        if self._keeps_states:
+            return self
+        from kafkalite.coordinators.unkept_share_states import UnkeptShareStates
+
+        return UnkeptShareStates()
 
     @property
     def opened_partitions(self) -> SharePartitions | None:
@@ -238,7 +251,7 @@ class ShareServices:
 
     def _lacks_topic(self, names: Iterable[str]) -> bool:
         # Heartbeats name no topics, nearly always.
-        is_wanted = any(self._topics.get(name) is not None for name in names)
+        is_wanted = self._keeps_states and any(self._topics.get(name) is not None for name in names)
         return is_wanted and self._topics.get(SHARE_STATE_TOPIC) is None
 
     async def _respond_when_made(self, context: RequestContext, respond: Callable[[], T]) -> T:
@@ -254,6 +267,9 @@ class ShareServices:
         wanted: Iterable[TopicPartitionId],
     ) -> None:
         """Have the states of share partitions that are to be opened at hand (`open`)."""
+        if not self._keeps_states:
+            return
+        await self._topics.ready_internal(SHARE_STATE_TOPIC, context)
         persister = self.persister
         if persister is None:
             return

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kafkalite.config import BrokerConfig, ConfigError
+from kafkalite.config.choices import STATES_IN_TOPIC, STATES_NOWHERE, keeps_share_states
+
+NOWHERE = [(name, False) for name in STATES_NOWHERE]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +46,14 @@ def test_a_codec_that_there_is_not(number: int) -> None:
         BrokerConfig({"share.coordinator.state.topic.compression.codec": str(number)})
 
 
-@pytest.mark.parametrize("name", ["org.apache.kafka.server.share.persister.NoOpStatePersister", ""])
-def test_share_states_are_always_kept(name: str) -> None:
-    with pytest.raises(ConfigError, match="kafkalite does not have this"):
+@pytest.mark.parametrize(("name", "is_kept"), [(STATES_IN_TOPIC, True), *NOWHERE])
+def test_where_share_states_are_kept(name: str, is_kept: bool) -> None:
+    config = BrokerConfig({"group.share.persister.class.name": name})
+    assert keeps_share_states(config) is is_kept
+    assert keeps_share_states(BrokerConfig({}))
+
+
+@pytest.mark.parametrize("name", ["DefaultStatePersister", "com.example.Persister"])
+def test_a_persister_that_there_is_not(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"Unknown persister specified {name}"):
         BrokerConfig({"group.share.persister.class.name": name})
