@@ -34,6 +34,7 @@ __all__ = [
     "restart",
     "restart_node",
     "run",
+    "short",
     "silence",
     "stop_node",
     "throttle",
@@ -61,9 +62,15 @@ hold: Final = Action(hold=True)
 count: Final = Action(count=True)
 
 
-def error(code: str, *, message: str | None = None, apply: bool = False) -> Action:
-    """An error, in the partitions that matched; `apply`: after the request was done."""
-    return Action(error=code, message=message, apply=apply)
+def error(
+    code: str,
+    *,
+    message: str | None = None,
+    apply: bool = False,
+    only: Literal["matched", "all"] = "matched",
+) -> Action:
+    """An error, in the partitions that matched or in all; `apply`: after the request was done."""
+    return Action(error=code, message=message, apply=apply, only=only)
 
 
 def delay(by: str) -> Action:
@@ -109,6 +116,11 @@ def corrupt(what: Literal["crc", "length", "value"]) -> Action:
 def errno(name: str) -> Action:
     """An operation on a file fails: "EIO", "ENOSPC". Such a rule has `disk="write"` or the like."""
     return Action(errno=name)
+
+
+def short(bytes: int) -> Action:
+    """An operation on a file writes, or reads, so many bytes and no more."""
+    return Action(short=bytes)
 
 
 def repeat(times: int = 2) -> Action:

@@ -241,12 +241,20 @@ class ClockView(Struct, frozen=True, kw_only=True):
 
 
 class HitView(Struct, frozen=True):
-    """One application of a fault."""
+    """One application of a fault: when, by the machine's clock and the cluster's, and to what.
 
-    at_ms: int
-    client_id: str
+    `seq` is the request's number, if the spy has kept it. To an operation on a file it has neither
+    version nor correlation id, and `connection` is the file's name.
+    """
+
+    seq: int | None
+    at_ms: float
+    cluster_ms: int
     connection: str
+    client_id: str
     api: str
+    version: int | None
+    correlation_id: int | None
     did: list[str]
 
 

@@ -18,7 +18,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from time import time_ns
+from typing import Any, Final
 from zlib import crc32
 
 from kafkalite.control.durations import milliseconds
@@ -51,13 +52,20 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One application of a rule."""
+    """One application of a rule: by the machine's clock in ns, and by the cluster's in ms.
 
-    at_ms: int
-    client_id: str
-    connection: str
+    To an operation on a file it has neither version nor correlation id, and `connection` is the
+    file's name.
+    """
+
+    at_ns: int
+    cluster_ms: int
     api: str
     did: tuple[str, ...]
+    connection: str
+    client_id: str = ""
+    version: int | None = None
+    correlation_id: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,11 @@ class Step:
     state: RuleState
     action: Action
     places: frozenset[TopicPlace]
+
+    @property
+    def error_places(self) -> frozenset[TopicPlace]:
+        """The partitions that an error is for; none for all that the request is about."""
+        return self.places if self.action.only == "matched" else frozenset()
 
 
 class RuleState:
@@ -279,7 +292,7 @@ class RuleBook:
                 if not state.matched and missed[0] != "disk":
                     state.missed(Missed(missed[0], (missed[1],)))
                 continue
-            actions += self._due(state, f"disk {operation}", path.name)
+            actions += self._due(state, f"disk {operation}", connection=path.name)
             if any(action.is_final for action in actions):
                 break
         return actions
@@ -293,8 +306,14 @@ class RuleBook:
                 if not state.matched:
                     state.missed(result)
                 continue
-            api, connection = API_NAMES[seen.api_key], seen.connection
-            actions = self._due(state, api, connection, seen.client_id)
+            actions = self._due(
+                state,
+                API_NAMES[seen.api_key],
+                connection=seen.connection,
+                client_id=seen.client_id,
+                version=seen.version,
+                correlation_id=seen.correlation_id,
+            )
             steps += [Step(state, action, result.places) for action in actions]
             if any(action.is_final for action in actions):
                 break
@@ -302,9 +321,8 @@ class RuleBook:
             self._tell()
         return steps
 
-    def _due(
-        self, state: RuleState, api: str, connection: str, client_id: str = ""
-    ) -> tuple[Action, ...]:
+    def _due(self, state: RuleState, api: str, **of: Any) -> tuple[Action, ...]:
+        """The actions that are due, which are noted as a Hit of these fields."""
         after = state.rule.when.after
         if after is not None:
             first = self._rules.get(after)
@@ -316,7 +334,7 @@ class RuleBook:
             return ()
         actions = state.rule.actions(turn)
         did = tuple(described(action) for action in actions) or ("nothing",)
-        hit = Hit(now_ms, client_id, connection, api, did)
+        hit = Hit(time_ns(), now_ms, api, did, **of)
         state.hits.append(hit)
         if self.applied is not None:
             self.applied(state, hit)

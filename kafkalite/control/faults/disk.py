@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from kafkalite.control.faults.rule import Rule, When
 
 OPERATIONS: Final = ("read", "write", "sync", "open", "rename")
-_KINDS: Final = frozenset({"errno", "delay", "count"})
+_KINDS: Final = frozenset({"errno", "short", "delay", "count"})
 # Threads may wait for these operations. The loop waits for the others itself.
 _MAY_BE_SLOW: Final = frozenset({"read", "sync"})
+# Operations that can take or give less than all bytes.
+_MAY_BE_SHORT: Final = frozenset({"read", "write"})
 _CRITERIA: Final = frozenset({"disk", "file", "topic", "partition", "after"})
 
-Check = Callable[[str, Path], None]
+# Shown an operation and its file; the bytes that it does at most, None for all.
+Check = Callable[[str, Path], int | None]
 
 
 def check_disk_rule(rule: Rule) -> None:
@@ -40,7 +43,8 @@ def check_disk_rule(rule: Rule) -> None:
         if action.errno is not None:
             error_number(action.errno)
     if when.disk is None:
-        if when.file is not None or any(each.errno is not None for each in actions):
+        of_files = any(each.kind in ("errno", "short") for each in actions)
+        if when.file is not None or of_files:
             raise Problem("invalid_fault", "errors of files need `disk`: the operation that fails")
         return
     operations = predicate(when.disk, field="disk")
@@ -59,6 +63,9 @@ def check_disk_rule(rule: Rule) -> None:
         slow = [each for each in OPERATIONS if each not in _MAY_BE_SLOW and operations(each)]
         if action.delay is not None and slow:
             raise Problem("invalid_fault", f"only read and sync can be slow, not {', '.join(slow)}")
+        whole = [each for each in OPERATIONS if each not in _MAY_BE_SHORT and operations(each)]
+        if action.short is not None and whole:
+            raise Problem("invalid_fault", f"only read and write are short, not {', '.join(whole)}")
 
 
 def error_number(name: str) -> int:
@@ -97,12 +104,16 @@ class FaultyFiles(Files):
         self._inner = inner
         self._check: Check | None = None
         self._paths: dict[int, Path] = {}
-        # Reads that a thread has waited for, and that the loop is about to repeat.
-        self._waited: set[tuple[int, int]] = set()
+        # Reads that a thread has waited for, and that the loop is about to repeat; the bytes of
+        # each that it gets at most.
+        self._waited: dict[tuple[int, int], int | None] = {}
         self.set_check(None)
 
     def set_check(self, check: Check | None) -> None:
-        """Have `check` called before each operation. It raises OSError, or SlowDisk."""
+        """Have `check` called before each operation. It raises OSError, or SlowDisk.
+
+        It says how many bytes are written, or read, at most; None: all of them.
+        """
         self._check = check
         for name in ("pread", "pwritev", "sync", "rename", "sync_directory"):
             self.__dict__.pop(name, None)
@@ -134,27 +145,31 @@ class FaultyFiles(Files):
         self._paths.pop(descriptor, None)
         super().close(descriptor)
 
-    def _before(self, operation: str, descriptor: int) -> None:
-        if self._check is not None:
-            self._check(operation, self._paths.get(descriptor, Path()))
+    def _before(self, operation: str, descriptor: int) -> int | None:
+        if self._check is None:
+            return None
+        return self._check(operation, self._paths.get(descriptor, Path()))
 
     def _checked_pread(self, descriptor: int, size: int, position: int) -> bytes:
         if (descriptor, position) in self._waited:
-            self._waited.discard((descriptor, position))
-            return page_cache.pread(descriptor, size, position)
-        try:
-            self._before("read", descriptor)
-        except SlowDisk as slow:
-            if page_cache.is_cached_only():
-                self._waited.add((descriptor, position))
-                raise _ReadLater(descriptor, size, position, slow.seconds) from None
-            time.sleep(slow.seconds)
-        return page_cache.pread(descriptor, size, position)
+            most = self._waited.pop((descriptor, position))
+        else:
+            try:
+                most = self._before("read", descriptor)
+            except SlowDisk as slow:
+                most = slow.most_bytes
+                if page_cache.is_cached_only():
+                    self._waited[descriptor, position] = most
+                    raise _ReadLater(descriptor, size, position, slow.seconds) from None
+                time.sleep(slow.seconds)
+        return page_cache.pread(descriptor, size if most is None else min(size, most), position)
 
     def _checked_pwritev(
         self, descriptor: int, buffers: Sequence[bytes | memoryview | bytearray], position: int
     ) -> int:
-        self._before("write", descriptor)
+        most = self._before("write", descriptor)
+        if most is not None:
+            buffers = (b"".join(buffers)[:most],)
         return super().pwritev(descriptor, buffers, position)
 
     def _checked_sync(self, descriptor: int) -> None:
@@ -171,11 +186,12 @@ class FaultyFiles(Files):
 
 
 class SlowDisk(Exception):
-    """An operation takes so long."""
+    """An operation takes so long, and does so many bytes then; None: all."""
 
-    def __init__(self, duration: float) -> None:
+    def __init__(self, duration: float, most_bytes: int | None = None) -> None:
         super().__init__(f"{duration} s")
         self.seconds = duration
+        self.most_bytes = most_bytes
 
 
 class _ReadLater(page_cache.NotCached):
@@ -193,15 +209,19 @@ class _ReadLater(page_cache.NotCached):
 def check_of(book: RuleBook) -> Check:
     """Does to an operation what the rules say."""
 
-    def check(operation: str, path: Path) -> None:
+    def check(operation: str, path: Path) -> int | None:
         slow = 0.0
+        most: int | None = None
         for action in book.disk_actions(operation, path):
             if action.errno is not None:
                 number = error_number(action.errno)
                 raise OSError(number, os.strerror(number), str(path))
             if action.delay is not None:
                 slow += seconds(action.delay)
+            if action.short is not None:
+                most = action.short if most is None else min(most, action.short)
         if slow:
-            raise SlowDisk(slow)
+            raise SlowDisk(slow, most)
+        return most
 
     return check

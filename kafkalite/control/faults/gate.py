@@ -124,6 +124,7 @@ class FaultGate:
             node=context.node_id,
             listener=context.listener_name,
             connection=context.client_address,
+            correlation_id=context.correlation_id,
             topic_name=self._topic_name,
             fetching=lambda: self._fetching(context, body) if key is ApiKey.FETCH else (),
         )
@@ -225,7 +226,7 @@ class FaultGate:
         version = context.api_version
         if key is ApiKey.PRODUCE and request.acks == 0:
             raise CloseConnection(f"fault {step.state.rule.id}: {code.name}, and acks=0")
-        if not step.places or not has_partition_errors(key):
+        if not step.error_places or not has_partition_errors(key):
             return refusal(key, version, request, code, message)
         if key is ApiKey.FETCH:
             request = _without_waiting(request)
@@ -254,7 +255,7 @@ class FaultGate:
         if answer is None:
             return None
         message = step.action.message
-        if not step.places or not has_partition_errors(key):
+        if not step.error_places or not has_partition_errors(key):
             return refusal(key, version, request, code, message)
         if key is ApiKey.FETCH:
             return put_in(key, answer, fetch_refusal(step.places, code, self._topic_id, version))

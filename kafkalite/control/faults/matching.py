@@ -43,6 +43,7 @@ class Seen:
     node: int = 0
     listener: str = ""
     connection: str = ""
+    correlation_id: int = -1
     topic_name: Callable[[UUID], str | None] = field(default=lambda topic_id: None, repr=False)
     fetching: Callable[[], Iterable[TopicPlace]] = field(default=lambda: (), repr=False)
     _names: Names | None = field(default=None, repr=False)

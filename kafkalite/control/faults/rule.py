@@ -85,8 +85,9 @@ class Dribble(Struct, frozen=True, forbid_unknown_fields=True):
 class Action(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
     """One thing that is done to a request. Exactly one of the kinds is given.
 
-    `message` and `apply` belong to `error`, `reset` to `drop` and `cut`, `arguments` and `at` to
-    `run`.
+    `message`, `apply` and `only` belong to `error`, `reset` to `drop` and `cut`, `arguments` and
+    `at` to `run`. `only` "matched": the partitions that the criteria name have the error, and the
+    others are answered truly; "all": each of them has it.
     """
 
     delay: Duration | None = None
@@ -106,9 +107,11 @@ class Action(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     run: str | None = None
     count: Literal[True] | None = None
     errno: str | None = None
+    short: Annotated[int, Meta(ge=1)] | None = None
 
     message: str | None = None
     apply: bool = False
+    only: Literal["matched", "all"] = "matched"
     reset: bool = False
     arguments: dict[str, Any] = {}
     at: Literal["before", "then", "beside"] = "before"
@@ -153,6 +156,7 @@ KINDS: Final = (
     "run",
     "count",
     "errno",
+    "short",
 )
 _FINAL: Final = frozenset({"error", "drop", "silence", "cut", "answer", "errno"})
 _AFTER: Final = frozenset({"cut", "dribble", "throttle", "patch", "corrupt"})

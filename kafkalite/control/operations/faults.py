@@ -15,15 +15,16 @@ from kafkalite.control.answers import (
 )
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.conditions import WAITING
-from kafkalite.control.faults.book import RuleState
+from kafkalite.control.faults.book import Hit, RuleState
 from kafkalite.control.faults.presets import PRESETS
 from kafkalite.control.faults.rule import Rule
 from kafkalite.control.paging import Page, page_in_order
 from kafkalite.control.problems import not_found
 from kafkalite.control.questions import FaultName, Faults, Nothing, ReleaseFault, UsePreset
+from kafkalite.control.spy.ring import Ring
 
 
-def fault_view(state: RuleState) -> FaultView:
+def fault_view(cluster: ControlledCluster, state: RuleState) -> FaultView:
     """A rule with what became of it."""
     return FaultView(
         rule=state.rule,
@@ -32,14 +33,28 @@ def fault_view(state: RuleState) -> FaultView:
         left=state.left,
         held=state.held,
         seed=state.seed,
-        hits=[
-            HitView(hit.at_ms, hit.client_id, hit.connection, hit.api, list(hit.did))
-            for hit in state.hits
-        ],
+        hits=[_hit_view(cluster.spy.ring, hit) for hit in state.hits],
         near=[
             NearMissView(criterion, near.count, list(near.seen))
             for criterion, near in state.near.items()
         ],
+    )
+
+
+def _hit_view(ring: Ring, hit: Hit) -> HitView:
+    seq = None
+    if hit.correlation_id is not None:
+        seq = ring.seq_of(hit.connection, hit.correlation_id, hit.at_ns)
+    return HitView(
+        seq=seq,
+        at_ms=hit.at_ns / 1e6,
+        cluster_ms=hit.cluster_ms,
+        connection=hit.connection,
+        client_id=hit.client_id,
+        api=hit.api,
+        version=hit.version,
+        correlation_id=hit.correlation_id,
+        did=list(hit.did),
     )
 
 
@@ -48,12 +63,15 @@ async def list_faults(cluster: ControlledCluster, request: Page) -> list[FaultVi
     if not cluster.has_faults:
         return []
     states = [each for each in cluster.faults.book.states() if each.rule.note != WAITING]
-    return list(map(fault_view, page_in_order(states, request, lambda each: each.rule.id)))
+    return [
+        fault_view(cluster, each)
+        for each in page_in_order(states, request, lambda each: each.rule.id)
+    ]
 
 
 async def show_fault(cluster: ControlledCluster, request: FaultName) -> FaultView:
     """One fault: how often it matched, what it did, what came instead."""
-    return fault_view(cluster.faults.book.get(request.fault))
+    return fault_view(cluster, cluster.faults.book.get(request.fault))
 
 
 async def add_fault(cluster: ControlledCluster, request: Rule) -> FaultView:
@@ -63,7 +81,7 @@ async def add_fault(cluster: ControlledCluster, request: Rule) -> FaultView:
     _check_verbs(request)
     state = cluster.faults.book.add(request)
     _wake(cluster, [request])
-    return fault_view(state)
+    return fault_view(cluster, state)
 
 
 def _check_verbs(rule: Rule) -> None:
@@ -88,7 +106,7 @@ async def replace_fault(cluster: ControlledCluster, request: Rule) -> FaultView:
     cluster.faults.holds.release(request.id)
     state = cluster.faults.book.replace(request)
     _wake(cluster, [request])
-    return fault_view(state)
+    return fault_view(cluster, state)
 
 
 async def replace_faults(cluster: ControlledCluster, request: Faults) -> list[FaultView]:
@@ -98,7 +116,7 @@ async def replace_faults(cluster: ControlledCluster, request: Faults) -> list[Fa
     states = cluster.faults.book.replace_all(request.faults)
     cluster.faults.holds.release_all()
     _wake(cluster, request.faults)
-    return [fault_view(state) for state in states]
+    return [fault_view(cluster, state) for state in states]
 
 
 async def remove_fault(cluster: ControlledCluster, request: FaultName) -> Nothing:
@@ -139,4 +157,4 @@ async def use_preset(cluster: ControlledCluster, request: UsePreset) -> list[Fau
     if found is None:
         raise not_found("preset", request.preset, hint=f"there are {', '.join(PRESETS)}")
     rules = found.rules(request.parameters)
-    return [fault_view(cluster.faults.book.add(rule)) for rule in rules]
+    return [fault_view(cluster, cluster.faults.book.add(rule)) for rule in rules]

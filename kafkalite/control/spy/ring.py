@@ -7,6 +7,7 @@ when somebody looks.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterator
 from time import time_ns
@@ -23,6 +24,9 @@ DEFAULT_BYTES: Final = 32 << 20
 _ENTRY_BYTES: Final = 400
 # An answer is kept as it is sent, behind its length.
 LENGTH_BYTES: Final = 4
+
+# So many are looked at for a request that came just before.
+_LOOKED_AT: Final = 256
 
 # A request that was answered at once, with one chunk of bytes: when it came and was answered in
 # ns, the client's host and port, its software, the listener, the frame as far as it is kept, its
@@ -106,6 +110,10 @@ def _entry_of(seq: int, quick: Quick) -> Entry:
     return entry
 
 
+def _received_ns(each: Entry | Quick) -> int:
+    return each[0] if isinstance(each, tuple) else each.received_ns
+
+
 class Ring:
     """At most so many bytes of entries."""
 
@@ -171,6 +179,24 @@ class Ring:
         if isinstance(found, tuple):
             found = self._entries[index] = _entry_of(self.first_seq + index, found)
         return found
+
+    def seq_of(self, connection: str, correlation_id: int, by_ns: int) -> int | None:
+        """The number of the request with this correlation id that a client had sent by then.
+
+        None if it is not kept. Few have come meanwhile: it is among the last ones of that time.
+        """
+        there = self._entries
+        end = bisect_right(there, by_ns, key=_received_ns)
+        for index in range(end - 1, max(-1, end - 1 - _LOOKED_AT), -1):
+            found = there[index]
+            if isinstance(found, tuple):
+                host, port, frame = found[2], found[3], found[6]
+            else:
+                (host, port), frame = found.client, found.frame
+            is_of_id = int.from_bytes(frame[4:8], "big", signed=True) == correlation_id
+            if is_of_id and f"{host}:{port}" == connection:
+                return self.first_seq + index
+        return None
 
     def after(self, seq: int, most: int | None = None) -> list[Entry]:
         """The requests that came after this one, the oldest first; the first ones, if so many."""

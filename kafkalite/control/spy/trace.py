@@ -59,7 +59,7 @@ def _meta(cluster: ControlledCluster) -> dict[str, Any]:
         "bootstrap": broker.bootstrap,
         "spy": cluster.spy.mode,
         "configs": _without_secrets(broker.config.given),
-        "faults": [fault_view(each) for each in cluster.faults.book.states()]
+        "faults": [fault_view(cluster, each) for each in cluster.faults.book.states()]
         if cluster.has_faults
         else [],
     }

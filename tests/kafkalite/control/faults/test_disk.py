@@ -14,13 +14,13 @@ from kafkalite.control.faults.book import RuleBook
 from kafkalite.control.faults.disk import DiskMatcher, FaultyFiles, SlowDisk, check_of, error_number
 from kafkalite.control.faults.rule import Action, Rule, When
 from kafkalite.control.problems import Problem
-from kafkalite.faults import delay, drop, errno
+from kafkalite.faults import delay, drop, errno, short
 from kafkalite.log.files import FILES, UnsyncedFiles
 from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.testing import broker
 from tests.kafkalite.control.clients import produced
 
-EIO = errno("EIO")
+EIO, ENOSPC = errno("EIO"), errno("ENOSPC")
 QUICKLY = {"delivery.timeout.ms": 1500, "socket.timeout.ms": 1000}
 
 
@@ -34,6 +34,8 @@ QUICKLY = {"delivery.timeout.ms": 1500, "socket.timeout.ms": 1000}
         ({"file": "*.log"}, drop.after, "need `disk`"),
         ({"disk": "write"}, errno("EODD"), "no error 'EODD'"),
         ({"disk": ["write", "sync"]}, delay("1s"), "only read and sync can be slow, not write"),
+        ({"disk": ["write", "sync"]}, short(3), "only read and write are short, not sync"),
+        ({"api": "Produce"}, short(3), "need `disk`"),
     ],
 )
 def test_what_makes_no_sense_is_refused(when: dict[str, Any], do: Action, said: str) -> None:
@@ -112,6 +114,49 @@ def test_a_slow_read_does_not_hold_the_loop_up(tmp_path: Path) -> None:
         assert files.pread(descriptor, 4, 0) == b"data"
     files.close(descriptor)
     assert rule.applied == 1
+
+
+@pytest.mark.parametrize("slowly", [False, True])
+def test_a_short_operation_does_so_many_bytes(tmp_path: Path, slowly: bool) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"data")
+    book = RuleBook(lambda: 0)
+    files = FaultyFiles(UnsyncedFiles())
+    book.add(Rule(when=When(disk="write"), do=(short(5),)))
+    book.add(Rule(when=When(disk="read"), do=(short(3), *([delay("1ms")] if slowly else []))))
+    files.set_check(check_of(book))
+    descriptor = files.open(path, os.O_RDWR)
+    assert files.pwritev(descriptor, [b"one", b"two", b"three"], 1) == 5
+    assert path.read_bytes() == b"donetw"
+    if slowly:
+        with cached_only, pytest.raises(NotCached):
+            files.pread(descriptor, 6, 0)
+    with cached_only:
+        assert files.pread(descriptor, 6, 0) == b"don"
+    assert files.pread(descriptor, 6, 0) == b"donetw"
+    assert files.pwritev(descriptor, [b"three"], 0) == 5
+    files.close(descriptor)
+
+
+def test_a_batch_that_is_torn_is_written_again_or_cut_off() -> None:
+    with broker(profile="test") as k:
+        k.create_topic("t")
+        assert produced(k, "t", b"whole") == [None]
+        # The client tries again when the disk has room again.
+        k.fault(disk="write", file="*.log", topic="t", sequence=[[short(20)], [ENOSPC]])
+        assert produced(k, "t", b"again") == [None]
+        k.fault(disk="write", file="*.log", topic="t", sequence=[[short(20)], [EIO]])
+        (failed,) = produced(k, "t", b"torn", **QUICKLY)
+        assert failed is not None
+        assert [each.applied for each in k.faults.list()] == [2, 2]
+        k.faults.clear()
+        k.restart(unclean=True)
+        assert produced(k, "t", b"after") == [None]
+        assert [each.value for each in k.records("t")] == ["whole", "again", "after"]
+        # A short write alone harms nothing: the rest is written by the next one.
+        k.fault(disk="write", file="*.log", topic="t", do=short(1))
+        assert produced(k, "t", b"in two parts") == [None]
+        assert k.records("t")[-1].value == "in two parts"
 
 
 def test_delays_add_up() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import trio
@@ -12,8 +12,14 @@ from kafkalite.client.errors import WaitTimeout
 from kafkalite.client.values import fields_of
 from kafkalite.control.faults.rule import Rule, When
 from kafkalite.control.problems import Problem
-from kafkalite.faults import count, drop, hold
+from kafkalite.faults import count, delay, drop, error, hold
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from kafkalite.wire.messages.metadata import MetadataRequest
 
 
@@ -34,6 +40,55 @@ async def test_a_fault_shows_what_became_of_it(broker: test_broker, client: Any)
     assert [each.rule.id for each in await k.faults.list()] == ["seen", other.id]
     with pytest.raises(Problem, match="already"):
         await k.fault("Metadata", id="seen", do=count)
+
+
+async def test_a_hit_tells_the_request(broker: test_broker, connect: Any) -> None:
+    """Its number leads to what the spy has kept of it: one of two that both clients send."""
+    k = broker.asynchronous
+    await k.clock.advance("7d")
+    fault = await k.fault("Metadata", client_id="b", times=3, do=delay("1ms"))
+    clients = {name: await connect(broker, client_id=name) for name in ("a", "b")}
+    for name in ("b", "a", "a", "b"):
+        await clients[name].ask(MetadataRequest(topics=[]), 9 if name == "a" else 11)
+        if name == "b":
+            await k.spy("on")
+    shown = await fault.show()
+    first, second = shown.hits
+    assert first.seq is None  # the spy was off
+    assert second.seq == 3
+    entry = await k.ask("requests.show", seq=second.seq)
+    assert (entry.client_id, entry.correlation_id, entry.version, entry.fault) == (
+        "b",
+        second.correlation_id,
+        second.version,
+        fault.id,
+    )
+    assert second.version == 11
+    assert second.correlation_id > first.correlation_id
+    assert entry.received_ms <= second.at_ms <= entry.answered_ms
+    assert abs(second.cluster_ms - second.at_ms - 7 * 86_400_000) < 60_000
+
+
+@pytest.mark.parametrize("applied", [False, True])
+async def test_an_error_is_for_what_matched_or_for_all(
+    broker: test_broker, client: Any, applied: bool
+) -> None:
+    k = broker.asynchronous
+    broker.create_topic("t", partitions=2)
+    partitions = [ListOffsetsPartition(partition_index=index, timestamp=-1) for index in (0, 1)]
+    request = ListOffsetsRequest(
+        replica_id=-1, topics=[ListOffsetsTopic(name="t", partitions=partitions)]
+    )
+    code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+    wanted: list[tuple[Literal["matched", "all"], list[int]]] = [
+        ("matched", [0, code]),
+        ("all", [code, code]),
+    ]
+    for only, errors in wanted:
+        refuse = error(code.name, apply=applied, only=only)
+        async with await k.fault("ListOffsets", topic="t", partition=1, do=refuse):
+            answer = await client.ask(request)
+        assert [each.error_code for each in answer.topics[0].partitions] == errors
 
 
 async def test_those_that_were_not_applied_are_told(broker: test_broker) -> None:

@@ -30,6 +30,23 @@ def test_a_request_and_its_answer_are_kept() -> None:
     assert ring.get(2) is None
 
 
+def test_a_request_is_found_by_its_connection_and_correlation_id() -> None:
+    ring = Ring()
+    header = b"\0\3\0\14" + (7).to_bytes(4, "big")
+    ring.add(CLIENT, header, 8, 100)
+    ring.keep((200, 210, "10.0.0.1", 9, SOFTWARE, LISTENER, header, 8, b"answer"))
+    ring.keep((300, 310, *CLIENT, SOFTWARE, LISTENER, header, 8, b"answer"))
+    assert ring.seq_of("127.0.0.1:5", 7, 400) == 3
+    assert ring.seq_of("127.0.0.1:5", 7, 300) == 3
+    assert ring.seq_of("127.0.0.1:5", 7, 299) == 1
+    assert ring.seq_of("10.0.0.1:9", 7, 299) == 2
+    assert ring.seq_of("10.0.0.1:9", 8, 299) is None
+    assert ring.seq_of("127.0.0.1:5", 7, 99) is None
+    ring.resize(900)
+    assert ring.seq_of("127.0.0.1:5", 7, 299) is None
+    assert ring.seq_of("127.0.0.1:5", 7, 300) == 3
+
+
 def test_what_is_only_begun_is_truncated() -> None:
     assert Ring().add(CLIENT, b"req", 7).is_truncated
 
