@@ -34,6 +34,7 @@ EXAMPLES: dict[str, Any] = {
     "run": "reset",
     "count": True,
     "errno": "EIO",
+    "short": 100,
 }
 
 
