@@ -50,6 +50,8 @@ class LogConfig:
     visible_after_flush: bool = False
     # transaction.partition.verification.enable: transactional batches need a `VerificationGuard`.
     verify_transactions: bool = False
+    # kafkalite.seed, of which the jitter is made; None leaves it to chance.
+    jitter_seed: int | None = None
 
     # The fields below follow from those above. Every append asks, so they are worked out once.
     compact: bool = field(init=False, compare=False)
@@ -87,10 +89,15 @@ class LogConfig:
         there are."""
         return min(self.min_insync_replicas, replica_count)
 
-    def random_segment_jitter_ms(self) -> int:
+    def random_segment_jitter_ms(self, segment: str) -> int:
         """Milliseconds by which a segment rolls before segment.ms: not all logs roll at once.
 
-        Source: Kafka's LogConfig.randomSegmentJitter.
+        `segment` is its name, of which it is made if there is a seed. Source: Kafka's
+        LogConfig.randomSegmentJitter.
         """
         jitter_ms = min(self.segment_jitter_ms, self.segment_ms)
-        return random.randrange(jitter_ms) if jitter_ms else 0
+        if not jitter_ms:
+            return 0
+        if self.jitter_seed is None:
+            return random.randrange(jitter_ms)
+        return random.Random(f"{self.jitter_seed}/{segment}").randrange(jitter_ms)

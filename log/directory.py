@@ -112,6 +112,7 @@ class LogDirectory:
         cluster_id: str | None,
         node_id: int,
         now_ms: Callable[[], int],
+        new_id: str | None = None,
         open_files: OpenFiles | None = None,
         on_failure: Callable[[LogDirectory, OSError], None] | None = None,
     ) -> LogDirectory:
@@ -119,6 +120,7 @@ class LogDirectory:
 
         Args:
             cluster_id: the cluster it must belong to; None takes any, and a new id for a new one.
+            new_id: the id of a new directory; None leaves it to chance.
             on_failure: called when the disk breaks; every log here is offline then.
 
         Raises:
@@ -134,7 +136,7 @@ class LogDirectory:
         try:
             return cls(
                 path,
-                ensure_meta_properties(path, files, cluster_id, node_id),
+                ensure_meta_properties(path, files, cluster_id, node_id, new_id),
                 lock,
                 now_ms=now_ms,
                 open_files=open_files,

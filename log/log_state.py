@@ -86,7 +86,8 @@ class LogState:
         # The round of compaction or the move that reads the segments; set to None, it stops.
         self.cleaning: object | None = None
         # The next segment begins this much earlier than segment.ms says.
-        self.roll_jitter_ms = config.random_segment_jitter_ms()
+        segment = f"{self.name}/{self.segments.active.base_offset}"
+        self.roll_jitter_ms = config.random_segment_jitter_ms(segment)
 
     def __repr__(self) -> str:
         return f"Log({self.name}, offsets=[{self.log_start_offset}, {self.log_end_offset}))"

@@ -60,11 +60,16 @@ def read_meta_properties(directory: Path, files: Files) -> MetaProperties | None
 
 
 def ensure_meta_properties(
-    directory: Path, files: Files, cluster_id: str | None, node_id: int
+    directory: Path,
+    files: Files,
+    cluster_id: str | None,
+    node_id: int,
+    new_id: str | None = None,
 ) -> MetaProperties:
     """The directory's `meta.properties`, written if it is new or has no directory id.
 
     `cluster_id` None takes any cluster's directory, and gives a new directory a new cluster's id.
+    `new_id` is the id of a directory that has none; None leaves it to chance.
 
     Raises:
         InconsistentDataDirectory: the directory belongs to another cluster or node.
@@ -74,7 +79,7 @@ def ensure_meta_properties(
     if properties is None:
         properties = MetaProperties(cluster_id or random_id(), node_id, "")
     if not properties.directory_id:  # new, or from before Kafka 3.7
-        properties = properties._replace(directory_id=random_id())
+        properties = properties._replace(directory_id=new_id or random_id())
         write_meta_properties(directory, properties, files)
     if cluster_id is not None and properties.cluster_id != cluster_id:
         raise InconsistentDataDirectory(

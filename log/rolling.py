@@ -24,5 +24,5 @@ def roll(log: LogState) -> LogSegment:
     log.segments.add(segment)
     _logger.info("%s: new segment at offset %d", log.name, segment.base_offset)
     log.segment_changed("rolled", segment.base_offset, f"{old.size} bytes are in the one before")
-    log.roll_jitter_ms = log.config.random_segment_jitter_ms()
+    log.roll_jitter_ms = log.config.random_segment_jitter_ms(f"{log.name}/{segment.base_offset}")
     return segment

@@ -6,7 +6,6 @@ One that exists already is created again without a trace. Kafka: AclApis, AclCon
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from uuid import uuid4
 
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.slices import WaitingSteps, batches, in_slices, mapped
@@ -68,7 +67,7 @@ def _create_each(
             results.append(AclCreationResult(error_code=ErrorCode.NONE))
             if acl not in known:
                 known.add(acl)
-                records.append(acl.to_record(uuid4()))
+                records.append(acl.to_record(services.cluster.ids.uuid("acl")))
         services.cluster.begin_write(records)
         yield from services.cluster.finishing()
         known_epoch = services.cluster.epoch

@@ -42,7 +42,12 @@ async def handle(
         if not are_token_requests_allowed(context.principal, context.security_protocol):
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
         record = tokens.create(
-            owner, requester, renewers, request.max_lifetime_ms, services.now_ms()
+            owner,
+            requester,
+            renewers,
+            request.max_lifetime_ms,
+            services.now_ms(),
+            lambda: services.cluster.ids.uuid("token"),
         )
     except KafkaError as error:
         response.error_code = error.code

@@ -12,7 +12,7 @@ _MOST_SESSION: Final = 2**31
 
 
 class Ids:
-    """Ids of topics, members and fetch sessions.
+    """Ids of topics, members, client instances, fetch sessions, ACLs and delegation tokens.
 
     With a `seed` the n-th id of each kind is the same each time; `start` counts how often the
     cluster was started, as ids of before must not come again.
@@ -43,11 +43,14 @@ class Ids:
         return chance
 
 
-def seeded_id(seed: int | None) -> str | None:
-    """The cluster id of a seed, which does not look like a flag; None without one."""
+def seeded_id(seed: int | None, kind: str = "cluster") -> str | None:
+    """The cluster id of a seed, or another of its kind; None without one.
+
+    It does not look like a flag.
+    """
     ids = Ids(seed)
     while seed is not None:
-        text = kafka_uuid(ids.uuid("cluster"))
+        text = kafka_uuid(ids.uuid(kind))
         if not text.startswith("-"):
             return text
     return None

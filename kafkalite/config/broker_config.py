@@ -359,7 +359,7 @@ class BrokerConfig:
             values["segment_bytes"] = smaller
         values["visible_after_flush"] = self["kafkalite.visible.after.flush"]
         values["verify_transactions"] = self["transaction.partition.verification.enable"]
-        return LogConfig(**cast("dict[str, Any]", values))
+        return LogConfig(**cast("dict[str, Any]", values), jitter_seed=self.seed)
 
     # Dynamic configs
 

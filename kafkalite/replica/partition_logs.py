@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from kafkalite.cluster.ids import seeded_id
 from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory, StoredPartition
@@ -58,13 +59,14 @@ class PartitionLogs:
         failed: dict[Path, OSError] = {}
         cluster_id = config.string("kafkalite.cluster.id")
         try:
-            for path in config.log_dirs:
+            for number, path in enumerate(config.log_dirs):
                 try:
                     directory = LogDirectory.open(
                         Path(path),
                         cluster_id=cluster_id,
                         node_id=config.node_id,
                         now_ms=now_ms,
+                        new_id=seeded_id(config.seed, f"directory {number}"),
                         open_files=self._open_files,
                         on_failure=self._failed,
                     )

@@ -14,7 +14,7 @@ import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from kafkalite.requests.principal import ANONYMOUS, USER_TYPE, Principal, parse_principal
 from kafkalite.security.sasl.scram import (
@@ -81,6 +81,7 @@ class DelegationTokens:
         renewers: Sequence[Principal],
         max_lifetime_ms: int,
         now_ms: int,
+        new_uuid: Callable[[], UUID] = uuid4,
     ) -> DelegationTokenRecord:
         """The record of a new token. `max_lifetime_ms` of 0 or less is the longest.
 
@@ -100,7 +101,7 @@ class DelegationTokens:
             issue_timestamp=now_ms,
             max_timestamp=max_timestamp,
             expiration_timestamp=min(max_timestamp, _sum(now_ms, self._rules.renew_lifetime_ms)),
-            token_id=_url_safe_uuid(),
+            token_id=_url_safe(new_uuid),
         )
 
     def renew(
@@ -212,9 +213,9 @@ def _sum(now_ms: int, duration_ms: int) -> int:
     return min(now_ms + duration_ms, _MAX_LONG)
 
 
-def _url_safe_uuid() -> str:
-    """A random UUID as Kafka writes it; none begins with a dash, which tools take for a flag."""
+def _url_safe(new_uuid: Callable[[], UUID]) -> str:
+    """A UUID as Kafka writes it; none begins with a dash, which tools take for a flag."""
     while True:
-        text = kafka_uuid(uuid4())
+        text = kafka_uuid(new_uuid())
         if not text.startswith("-"):
             return text

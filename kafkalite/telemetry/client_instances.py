@@ -70,9 +70,14 @@ class ClientInstances:
     """The client instances of one node, and what they may do."""
 
     def __init__(
-        self, subscriptions: Subscriptions, now_ms: Callable[[], int], max_bytes: int
+        self,
+        subscriptions: Subscriptions,
+        now_ms: Callable[[], int],
+        max_bytes: int,
+        new_uuid: Callable[[], UUID] = uuid4,
     ) -> None:
         """`max_bytes` is telemetry.max.bytes."""
+        self._new_uuid = new_uuid
         self._subscriptions = subscriptions
         self._now_ms = now_ms
         self._max_bytes = max_bytes
@@ -90,7 +95,7 @@ class ClientInstances:
         Raises KafkaError(THROTTLING_QUOTA_EXCEEDED).
         """
         if client_instance_id == _ZERO:
-            client_instance_id = uuid4()
+            client_instance_id = self._new_uuid()
         now_ms = self._now_ms()
         instance = self._heard_of(context, client_instance_id, now_ms)
         if not instance.gets(now_ms) and instance.last_error not in _ASK_AGAIN:

@@ -56,7 +56,10 @@ class ClientTelemetry:
             from kafkalite.telemetry.client_instances import ClientInstances
 
             self._instances[node_id] = ClientInstances(
-                self._subscriptions, self._now_ms, self.max_bytes
+                self._subscriptions,
+                self._now_ms,
+                self.max_bytes,
+                lambda: self._cluster.ids.uuid("client instance"),
             )
         return self._instances[node_id]
 

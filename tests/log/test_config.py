@@ -78,11 +78,21 @@ def test_a_changed_copy_works_its_fields_out_anew() -> None:
 
 
 def test_the_jitter_is_below_its_limit_and_the_segment_s_time() -> None:
-    assert LogConfig().random_segment_jitter_ms() == 0
-    found = {LogConfig(segment_jitter_ms=4).random_segment_jitter_ms() for _ in range(200)}
+    assert LogConfig().random_segment_jitter_ms("t-0/0") == 0
+    found = {LogConfig(segment_jitter_ms=4).random_segment_jitter_ms("t-0/0") for _ in range(200)}
     assert found == {0, 1, 2, 3}
     short = LogConfig(segment_ms=2, segment_jitter_ms=100)
-    assert {short.random_segment_jitter_ms() for _ in range(100)} == {0, 1}
+    assert {short.random_segment_jitter_ms("t-0/0") for _ in range(100)} == {0, 1}
+
+
+def test_the_jitter_of_a_seed_is_the_segment_s_own_each_time() -> None:
+    def found(seed: int) -> list[int]:
+        config = LogConfig(segment_jitter_ms=10**6, jitter_seed=seed)
+        return [config.random_segment_jitter_ms(f"t-0/{base}") for base in range(5)]
+
+    assert found(7) == found(7)
+    assert len(set(found(7))) == 5
+    assert set(found(7)).isdisjoint(found(8))
 
 
 def test_not_more_replicas_are_needed_than_there_are() -> None:

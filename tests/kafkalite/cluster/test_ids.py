@@ -37,3 +37,5 @@ def test_a_cluster_id_is_of_the_seed() -> None:
     assert seeded_id(None) is None
     assert seeded_id(7) == seeded_id(7) != seeded_id(8)
     assert len(seeded_id(7) or "") == 22
+    directories = {seeded_id(7, f"directory {number}") for number in range(2)}
+    assert len(directories | {seeded_id(7)}) == 3

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import hmac
+from uuid import UUID
 
 import pytest
 
@@ -169,3 +170,11 @@ def test_a_removed_token_is_no_password_any_more() -> None:
 
 def test_the_key_is_not_shown() -> None:
     assert "hush" not in repr(TokenRules("hush"))
+
+
+def test_the_id_is_made_of_what_is_given() -> None:
+    """An id that would look like a flag is passed over."""
+    ids = [UUID(int=0xF8 << 120), UUID(int=7)]
+    record = Store().tokens.create(ALICE, ALICE, [], -1, 0, lambda: ids.pop(0))
+    assert record.token_id == "AAAAAAAAAAAAAAAAAAAABw"
+    assert ids == []
