@@ -12,6 +12,7 @@ from kafkalite.group_coordinator.consumer_checks import check_request
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.heartbeat_checks import group_not_found
+from kafkalite.group_coordinator.modern_api import ModernRequests
 from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
@@ -22,14 +23,17 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_group_describe import DescribedGroup
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatRequestRow,
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseRow,
 )
-from kafkalite.wire.rows import SharedResponse, message_of_row, rows_of
+from kafkalite.wire.rows import rows_of
 
 
-class ConsumerGroupRequests:
+class ConsumerGroupRequests(
+    ModernRequests[
+        ConsumerProtocol, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponseRow
+    ]
+):
     """Consumer groups, for a coordinator that has the shards of groups."""
 
     def __init__(
@@ -39,48 +43,36 @@ class ConsumerGroupRequests:
         protocol: ConsumerProtocol,
         change: ProtocolChange,
     ) -> None:
-        self._shards = shards
+        super().__init__(shards, protocol, ConsumerGroup, ConsumerGroupHeartbeatRequest)
         self._config = services.config
         self._topics = services.topics
-        self._protocol = protocol
         self._change = change
 
-    def heartbeat(
-        self,
-        context: Context,
-        row: ConsumerGroupHeartbeatRequestRow,
-        message: ConsumerGroupHeartbeatRequest | None = None,
-    ) -> SharedResponse | ConsumerGroupHeartbeatResponseRow:
-        """Answer a heartbeat. `message` is the same as the row, if it was made already."""
-        shard = self._shards.find(row[0], context.node_id)
-        group = None if shard is None else shard.groups.get(row[0])
-        if isinstance(group, ConsumerGroup):
-            again = self._protocol.answer_again(group, context, row)
-            if again is not None:
-                return again
-        request: ConsumerGroupHeartbeatRequest
-        request = message or message_of_row(ConsumerGroupHeartbeatRequest, row)
-        try:
-            self._check_enabled()
-            check_request(request, context.api_version, self._config.group_consumer_assignors)
-            shard = self._shards.shard_of(request.group_id, context.node_id)
-            if isinstance(group, ConsumerGroup):
-                steady = self._protocol.steady(group, context, request, row)
-                if steady is not None:
-                    return steady
-            if request.member_epoch >= JOIN_EPOCH:
-                response = self._heartbeat(shard, group, context, request)
-            else:
-                found = existing(ConsumerGroup, request.group_id, group)
-                response = self._protocol.leave(found, request)
-        except KafkaError as refused:
-            response = ConsumerGroupHeartbeatResponse(
-                error_code=refused.code, error_message=refused.message
-            )
+    def _check(self, context: Context, request: ConsumerGroupHeartbeatRequest) -> None:
+        self._check_enabled()
+        check_request(request, context.api_version, self._config.group_consumer_assignors)
+
+    def _heartbeat(
+        self, context: Context, request: ConsumerGroupHeartbeatRequest
+    ) -> ConsumerGroupHeartbeatResponseRow:
+        shard = self._shards.shard_of(request.group_id, context.node_id)
+        group = shard.groups.get(request.group_id)
+        if request.member_epoch >= JOIN_EPOCH:
+            response = self._taken_in(shard, group, context, request)
+        else:
+            found = existing(ConsumerGroup, request.group_id, group)
+            response = self.protocol.leave(found, request)
         answer: ConsumerGroupHeartbeatResponseRow = rows_of(response)
         return answer
 
-    def _heartbeat(
+    def _refused(self, error: KafkaError) -> ConsumerGroupHeartbeatResponseRow:
+        answer: ConsumerGroupHeartbeatResponseRow
+        answer = rows_of(
+            ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
+        )
+        return answer
+
+    def _taken_in(
         self,
         shard: Shard,
         group: Group | None,
@@ -88,19 +80,19 @@ class ConsumerGroupRequests:
         request: ConsumerGroupHeartbeatRequest,
     ) -> ConsumerGroupHeartbeatResponse:
         if isinstance(group, ConsumerGroup):
-            return self._protocol.heartbeat(self._protocol.changes(group), context, request)
+            return self.protocol.heartbeat(self.protocol.changes(group), context, request)
         if request.member_epoch != JOIN_EPOCH or not isinstance(group, ClassicGroup | None):
             raise group_not_found("consumer", request.group_id, group, "Consumer group")
         changes = (
-            self._protocol.changes(ConsumerGroup(request.group_id))
+            self.protocol.changes(ConsumerGroup(request.group_id))
             if group is None
             else self._change.upgraded(group)
         )
-        response = self._protocol.heartbeat(changes, context, request)
+        response = self.protocol.heartbeat(changes, context, request)
         shard.groups[request.group_id] = changes.group
         if group is not None:
             self._change.finish_upgrade(group)
-            self._protocol.watch(changes.group)
+            self.protocol.watch(changes.group)
         return response
 
     def describe(self, context: Context, group_id: str) -> DescribedGroup:

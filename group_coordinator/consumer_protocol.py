@@ -44,7 +44,9 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
 from kafkalite.wire.rows import SharedResponse
 
 
-class ConsumerProtocol(ModernProtocol[ConsumerGroup, ConsumerMember]):
+class ConsumerProtocol(
+    ModernProtocol[ConsumerGroup, ConsumerMember, ConsumerGroupHeartbeatRequest]
+):
     """The rules, for all groups of a coordinator.
 
     `members_gone(group, members)` is asked before members are removed. It returns True if it has
@@ -75,7 +77,6 @@ class ConsumerProtocol(ModernProtocol[ConsumerGroup, ConsumerMember]):
         request: ConsumerGroupHeartbeatRequest,
         row: tuple[Any, ...],
     ) -> SharedResponse | None:
-        """The answer to a heartbeat that changes nothing; None to any other."""
         member = group.members.get(request.member_id)
         if (
             member is not None

@@ -26,10 +26,11 @@ from kafkalite.wire.rows import SharedResponse, rows_of
 M = TypeVar("M", bound=ModernMember)
 T = TypeVar("T")
 G = TypeVar("G", bound=ModernGroup[Any, Any])
+Q_contra = TypeVar("Q_contra", contravariant=True)
 
 
-class ModernProtocol(ABC, Generic[G, M]):
-    """The rules, for all groups of one type of a coordinator."""
+class ModernProtocol(ABC, Generic[G, M, Q_contra]):
+    """The rules, for all groups of one type of a coordinator, and their heartbeats."""
 
     def __init__(self, kind: type[G], services: GroupServices) -> None:
         self._type = kind.records.group_type
@@ -62,6 +63,12 @@ class ModernProtocol(ABC, Generic[G, M]):
             return None
         self._services.sessions.set(known.session, known.session_seconds)
         return known.response
+
+    @abstractmethod
+    def steady(
+        self, group: G, caller: Caller, request: Q_contra, row: tuple[Any, ...]
+    ) -> SharedResponse | None:
+        """The answer to a heartbeat that changes nothing; None to any other."""
 
     def keep_answer(
         self, group: G, member: M, caller: Caller, request: tuple[Any, ...], response: object

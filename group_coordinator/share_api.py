@@ -10,6 +10,7 @@ from typing import Final
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.heartbeat_checks import invalid, refuse_blank
+from kafkalite.group_coordinator.modern_api import ModernRequests
 from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, LEAVE_EPOCH
 from kafkalite.group_coordinator.services import GroupServices
@@ -23,17 +24,18 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages import share_group_describe
 from kafkalite.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
-    ShareGroupHeartbeatRequestRow,
     ShareGroupHeartbeatResponse,
     ShareGroupHeartbeatResponseRow,
 )
-from kafkalite.wire.rows import SharedResponse, message_of_row, rows_of
+from kafkalite.wire.rows import rows_of
 
 ASSIGNOR: Final = "simple"
 LONGEST_MEMBER_ID: Final = 36
 
 
-class ShareGroupRequests:
+class ShareGroupRequests(
+    ModernRequests[ShareProtocol, ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponseRow]
+):
     """Share groups, for a coordinator that has the shards of groups."""
 
     def __init__(
@@ -43,59 +45,58 @@ class ShareGroupRequests:
         protocol: ShareProtocol,
         states: ShareStates,
     ) -> None:
-        self._shards = shards
+        super().__init__(shards, protocol, ShareGroup, ShareGroupHeartbeatRequest)
         self._topics = services.topics
-        self.protocol = protocol
         self.states = states
         self.offsets = ShareGroupOffsets(shards, services.topics, states)
 
     # Membership
 
-    def heartbeat(
-        self, context: Context, row: ShareGroupHeartbeatRequestRow
-    ) -> SharedResponse | ShareGroupHeartbeatResponseRow:
-        shard = self._shards.find(row[0], context.node_id)
-        group = None if shard is None else shard.groups.get(row[0])
-        again: SharedResponse | None
-        if isinstance(group, ShareGroup):
-            again = self.protocol.answer_again(group, context, row)
-            if again is not None:
-                return again
-        request: ShareGroupHeartbeatRequest = message_of_row(ShareGroupHeartbeatRequest, row)
-        if isinstance(group, ShareGroup):
-            again = self.protocol.steady(group, context, request, row)
-            if again is not None:
-                return again
-        answer: ShareGroupHeartbeatResponseRow = rows_of(self._heartbeat(context, request))
-        return answer
+    def _check(self, context: Context, request: ShareGroupHeartbeatRequest) -> None:
+        if not 0 < len(request.member_id) <= LONGEST_MEMBER_ID:
+            raise KafkaError(ErrorCode.INVALID_REQUEST)
+        refuse_blank(
+            (request.member_id, "MemberId"),
+            (request.group_id, "GroupId"),
+            (request.rack_id, "RackId"),
+        )
+        if request.member_epoch == JOIN_EPOCH:
+            if not request.subscribed_topic_names:
+                raise invalid("SubscribedTopicNames must be set in first request.")
+        elif request.member_epoch < LEAVE_EPOCH:
+            raise invalid("MemberEpoch is invalid.")
 
     def _heartbeat(
         self, context: Context, request: ShareGroupHeartbeatRequest
+    ) -> ShareGroupHeartbeatResponseRow:
+        answer: ShareGroupHeartbeatResponseRow = rows_of(self._answer(context, request))
+        return answer
+
+    def _answer(
+        self, context: Context, request: ShareGroupHeartbeatRequest
     ) -> ShareGroupHeartbeatResponse:
-        if not 0 < len(request.member_id) <= LONGEST_MEMBER_ID:
-            return ShareGroupHeartbeatResponse(error_code=ErrorCode.INVALID_REQUEST)
-        try:
-            _check_heartbeat(request)
-            shard = self._shards.shard_of(request.group_id, context.node_id)
-            group = shard.groups.get(request.group_id)
-            if request.member_epoch == LEAVE_EPOCH:
-                found = existing(ShareGroup, request.group_id, group)
-                return self.protocol.leave(found, request)
-            if group is None and request.member_epoch == JOIN_EPOCH:
-                made = ShareGroup(request.group_id)
+        shard = self._shards.shard_of(request.group_id, context.node_id)
+        group = shard.groups.get(request.group_id)
+        if request.member_epoch == LEAVE_EPOCH:
+            return self.protocol.leave(existing(ShareGroup, request.group_id, group), request)
+        if group is None and request.member_epoch == JOIN_EPOCH:
+            made = ShareGroup(request.group_id)
 
-                def keep() -> None:
-                    # Before partitions are initialized: should the outcome not be written, the
-                    # group is loaded anew, as any other.
-                    shard.groups[request.group_id] = made
+            def keep() -> None:
+                # Before partitions are initialized: should the outcome not be written, the
+                # group is loaded anew, as any other.
+                shard.groups[request.group_id] = made
 
-                return self.protocol.heartbeat(made, context, request, keep)
-            found = existing(ShareGroup, request.group_id, group, "Share group")
-            return self.protocol.heartbeat(found, context, request)
-        except KafkaError as refused:
-            return ShareGroupHeartbeatResponse(
-                error_code=refused.code, error_message=refused.message
-            )
+            return self.protocol.heartbeat(made, context, request, keep)
+        found = existing(ShareGroup, request.group_id, group, "Share group")
+        return self.protocol.heartbeat(found, context, request)
+
+    def _refused(self, error: KafkaError) -> ShareGroupHeartbeatResponseRow:
+        answer: ShareGroupHeartbeatResponseRow
+        answer = rows_of(
+            ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
+        )
+        return answer
 
     # Administration
 
@@ -136,17 +137,3 @@ class ShareGroupRequests:
                 for member in group.members.values()
             ],
         )
-
-
-def _check_heartbeat(request: ShareGroupHeartbeatRequest) -> None:
-    """KafkaError for what no group could accept."""
-    refuse_blank(
-        (request.member_id, "MemberId"),
-        (request.group_id, "GroupId"),
-        (request.rack_id, "RackId"),
-    )
-    if request.member_epoch == JOIN_EPOCH:
-        if not request.subscribed_topic_names:
-            raise invalid("SubscribedTopicNames must be set in first request.")
-    elif request.member_epoch < LEAVE_EPOCH:
-        raise invalid("MemberEpoch is invalid.")

@@ -48,7 +48,7 @@ from kafkalite.wire.messages.share_group_heartbeat import (
 from kafkalite.wire.rows import SharedResponse
 
 
-class ShareProtocol(ModernProtocol[ShareGroup, ShareMember]):
+class ShareProtocol(ModernProtocol[ShareGroup, ShareMember, ShareGroupHeartbeatRequest]):
     """The rules, for all share groups of a coordinator."""
 
     def __init__(self, services: GroupServices, states: ShareStates) -> None:
@@ -65,7 +65,6 @@ class ShareProtocol(ModernProtocol[ShareGroup, ShareMember]):
         request: ShareGroupHeartbeatRequest,
         row: tuple[Any, ...],
     ) -> SharedResponse | None:
-        """The answer to a heartbeat that changes nothing; None to any other."""
         member = group.members.get(request.member_id)
         if member is None or not _changes_nothing(group, member, caller, request):
             return None

@@ -11,6 +11,7 @@ from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.classic_group import ClassicGroup
+from kafkalite.group_coordinator.modern_api import ModernRequests
 from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kafkalite.group_coordinator.shards import Shards
@@ -22,55 +23,25 @@ from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.streams_group_describe import DescribedGroup
 from kafkalite.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
-    StreamsGroupHeartbeatRequestRow,
     StreamsGroupHeartbeatResponse,
 )
-from kafkalite.wire.rows import SharedResponse, message_of_row
 
 
-class StreamsGroupRequests:
-    """Streams groups, for a coordinator that has the shards of groups."""
+class StreamsGroupRequests(ModernRequests[StreamsProtocol, StreamsGroupHeartbeatRequest, Answered]):
+    """Streams groups, for a coordinator that has the shards of groups.
+
+    An answer has the internal topics to create along, unless nothing has changed.
+    """
 
     def __init__(self, shards: Shards, protocol: StreamsProtocol) -> None:
-        self._shards = shards
-        self.protocol = protocol
+        super().__init__(shards, protocol, StreamsGroup, StreamsGroupHeartbeatRequest)
 
-    def heartbeat(
-        self,
-        context: Context,
-        row: StreamsGroupHeartbeatRequestRow,
-        message: StreamsGroupHeartbeatRequest | None = None,
-    ) -> SharedResponse | Answered:
-        """The answer; with the internal topics to create, unless nothing has changed.
+    def _check(self, context: Context, request: StreamsGroupHeartbeatRequest) -> None:
+        check_request(request)
 
-        `message` is the same as the row, if it was made already.
-        """
-        shard = self._shards.find(row[0], context.node_id)
-        group = None if shard is None else shard.groups.get(row[0])
-        again: SharedResponse | None
-        if isinstance(group, StreamsGroup):
-            again = self.protocol.answer_again(group, context, row)
-            if again is not None:
-                return again
-        request: StreamsGroupHeartbeatRequest
-        request = message or message_of_row(StreamsGroupHeartbeatRequest, row)
-        try:
-            check_request(request)
-            if isinstance(group, StreamsGroup):
-                again = self.protocol.steady(group, context, request, row)
-                if again is not None:
-                    return again
-            return self._heartbeat(context, request)
-        except KafkaError as refused:
-            response = StreamsGroupHeartbeatResponse(
-                error_code=refused.code,
-                error_message=refused.message,
-                active_tasks=None,
-                standby_tasks=None,
-                warmup_tasks=None,
-                partitions_by_user_endpoint=None,
-            )
-            return Answered(response, {})
+    def _refused(self, error: KafkaError) -> Answered:
+        response = StreamsGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
+        return Answered(response, {})
 
     def _heartbeat(self, context: Context, request: StreamsGroupHeartbeatRequest) -> Answered:
         shard = self._shards.shard_of(request.group_id, context.node_id)

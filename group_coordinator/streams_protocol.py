@@ -69,7 +69,7 @@ class Answered:
     to_create: Mapping[str, InternalTopic]
 
 
-class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
+class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember, StreamsGroupHeartbeatRequest]):
     """The rules, for all streams groups of a coordinator."""
 
     def __init__(self, services: GroupServices) -> None:
@@ -86,7 +86,6 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
         request: StreamsGroupHeartbeatRequest,
         row: tuple[Any, ...],
     ) -> SharedResponse | None:
-        """The answer to a heartbeat that changes nothing; None to any other."""
         member = group.members.get(request.member_id)
         if (
             member is None
@@ -312,11 +311,6 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
             member_id=member.member_id,
             member_epoch=member.member_epoch,
             heartbeat_interval_ms=self.heartbeat_interval_ms(group),
-            status=[],
-            active_tasks=None,
-            standby_tasks=None,
-            warmup_tasks=None,
-            partitions_by_user_endpoint=None,
         )
         if request.member_epoch == JOIN_EPOCH or member.assigned != before.assigned:
             made = heartbeat_messages.TaskIds
@@ -343,11 +337,6 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember]):
         return StreamsGroupHeartbeatResponse(
             member_id=request.member_id,
             member_epoch=request.member_epoch,
-            status=[],
-            active_tasks=None,
-            standby_tasks=None,
-            warmup_tasks=None,
-            partitions_by_user_endpoint=None,
         )
 
     def _raise_epoch(self, changes: Changes[StreamsGroup]) -> None:

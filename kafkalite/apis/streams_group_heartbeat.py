@@ -73,10 +73,6 @@ def _answer(
             StreamsGroupHeartbeatResponse(
                 error_code=refused.code,
                 error_message=refused.message,
-                active_tasks=None,
-                standby_tasks=None,
-                warmup_tasks=None,
-                partitions_by_user_endpoint=None,
             )
         )
     answered = services.group_coordinator.streams.heartbeat(context, request, message)

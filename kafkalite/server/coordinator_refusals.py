@@ -123,18 +123,6 @@ def _not_heard(context: RequestContext, made: object, failed: Failed) -> tuple[i
     return 0, _code(failed)
 
 
-def _not_heard_of_tasks(context: RequestContext, made: object, failed: Failed) -> tuple[Any, ...]:
-    return rows_of(
-        StreamsGroupHeartbeatResponse(
-            error_code=_code(failed),
-            active_tasks=None,
-            standby_tasks=None,
-            warmup_tasks=None,
-            partitions_by_user_endpoint=None,
-        )
-    )
-
-
 def _each(results: str, refused: type[Any]) -> Refuse:
     """An answer with a list of groups."""
 
@@ -270,7 +258,9 @@ GUARDS: Final[Mapping[ApiKey, Guard]] = {
     ApiKey.CONSUMER_GROUP_DESCRIBE: Guard(
         _listed("group_ids"), _each("groups", consumer_group_describe.DescribedGroup)
     ),
-    ApiKey.STREAMS_GROUP_HEARTBEAT: Guard(_of_row(0), _not_heard_of_tasks),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Guard(
+        _of_row(0), _row_with_code(StreamsGroupHeartbeatResponse)
+    ),
     ApiKey.STREAMS_GROUP_DESCRIBE: Guard(
         _listed("group_ids"), _each("groups", streams_group_describe.DescribedGroup)
     ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,17 +16,15 @@ from kafkalite.apis import APIS
 from kafkalite.clock import SystemClock
 from kafkalite.cluster.features import SHARE_VERSION, STREAMS_VERSION
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_coordinator_adapter import TopicNames
-from kafkalite.coordinators.share_coordinator.coordinator import (
-    ShareCoordinator,
-    ShareCoordinatorConfig,
-)
-from kafkalite.coordinators.share_coordinator.state_log import ShareStateLog
+from kafkalite.coordinators.share_adapter import ShareServices
 from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
 from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
 from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
+from kafkalite.coordinators.unkept_share_states import UnkeptShareStates
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
@@ -93,35 +91,6 @@ READ_ID, TRANSACTIONS_ID, STATES_ID = UUID(int=9), UUID(int=10), UUID(int=11)
 PATIENCE_SECONDS = 5.0
 
 
-class NoStates:
-    """A share coordinator for group coordinators that refuses nothing, and keeps nothing."""
-
-    def initialize_state(self, *asked: object) -> None:
-        pass
-
-    def delete_state(self, *asked: object) -> None:
-        pass
-
-    def describe_state(self, *asked: object) -> tuple[int, int, int]:
-        return -1, -1, 0
-
-    def latest_offset(self, *asked: object) -> int:
-        return 0
-
-
-class Share:
-    """The part of ShareServices that handlers need. The topic of the states is there."""
-
-    def __init__(self, coordinator: ShareCoordinator) -> None:
-        self.coordinator = coordinator
-
-    def when_ready(self, context: object, names: object, respond: Callable[[], Any]) -> Any:
-        return respond()
-
-    async def make_ready(self, context: object, names: object) -> None:
-        pass
-
-
 class Coordinating:
     """Broker 1 coordinates all groups; broker 2 follows, and copies when it is told to."""
 
@@ -136,7 +105,7 @@ class Coordinating:
             ConsumerOffsetsLog(topics, clock.now_ms),
             TopicNames(topics, world.cluster),
             clock=clock,
-            share_state=lambda: KeeperNextDoor(NoStates()),
+            share_state=lambda: KeeperNextDoor(UnkeptShareStates()),
         )
         world.cluster.subscribe(lambda records: self.groups.leaders_changed())
         world.create(ME, ME, OTHER, name=TRANSACTIONS_TOPIC, topic_id=TRANSACTIONS_ID)
@@ -150,14 +119,9 @@ class Coordinating:
         )
         world.cluster.subscribe(lambda records: self.transactions.leaders_changed())
         world.create(ME, ME, OTHER, name=SHARE_STATE_TOPIC, topic_id=STATES_ID)
-        self.share = ShareCoordinator(
-            ShareCoordinatorConfig(),
-            ShareStateLog(topics, clock.now_ms),
-            partition_count=lambda topic_id: 1,
-            now_ms=clock.now_ms,
-        )
+        share = ShareServices(BrokerConfig({}), world.cluster, topics, clock)
         self.services: Any = SimpleNamespace(
-            share=Share(self.share),
+            share=share,
             topics=topics,
             group_coordinator=self.groups,
             transaction_coordinator=self.transactions,
