@@ -2,7 +2,8 @@
 
 A thousand members of each protocol heartbeat once a second, evenly spread, each heartbeat in a
 frame of its own that is answered before the next is sent: the broker wakes up for every one. The
-figure is the broker's CPU time as a share of one core.
+figure is the broker's CPU time as a share of one core. The members leave in the end: the end of
+their sessions is not to be paid for by the next ones.
 """
 
 import argparse
@@ -14,7 +15,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -28,6 +29,7 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
+from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from kafkalite.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
@@ -42,12 +44,24 @@ CONNECTIONS = 20
 TOPIC = "shared"
 ROUNDS = 20
 BAR_PERCENT = 10
+LEAVE_EPOCH = -1
 
 Beat = Callable[[], None]
 
 
+class Crowd(NamedTuple):
+    """Members that only heartbeat: a heartbeat of each, and how all of them leave."""
+
+    beats: list[Beat]
+    leave: Callable[[], None]
+
+
 class Member(Protocol):
     """A member of a group of several."""
+
+    version: int
+    connection: Requests
+    request: Any
 
     def beat(self, *, with_all: bool = False) -> bool:
         """True if it was told something new; in between, a heartbeat says only who and when."""
@@ -56,6 +70,8 @@ class Member(Protocol):
 
 class ConsumerMember:
     """A member of the consumer protocol, who gives up and takes what it is told at once."""
+
+    version = 1
 
     def __init__(self, group_id: str, connection: Requests, topic: str) -> None:
         self.connection, self.topic = connection, topic
@@ -68,7 +84,7 @@ class ConsumerMember:
         self.request.subscribed_topic_names = [self.topic] if with_all else None
         if with_all:
             self.request.topic_partitions = []
-        answer = self.connection.call(self.request, 1)
+        answer = self.connection.call(self.request, self.version)
         assert answer.error_code == ErrorCode.NONE, answer
         is_news = answer.member_epoch != self.request.member_epoch or bool(answer.assignment)
         self.request.member_epoch = answer.member_epoch
@@ -84,6 +100,8 @@ class ConsumerMember:
 class ShareMember:
     """A member of a share group."""
 
+    version = 1
+
     def __init__(self, group_id: str, connection: Requests, topic: str) -> None:
         self.connection, self.topic = connection, topic
         self.request = ShareGroupHeartbeatRequest(
@@ -92,7 +110,7 @@ class ShareMember:
 
     def beat(self, *, with_all: bool = False) -> bool:
         self.request.subscribed_topic_names = [self.topic] if with_all else None
-        answer = self.connection.call(self.request, 1)
+        answer = self.connection.call(self.request, self.version)
         assert answer.error_code == ErrorCode.NONE, answer
         is_news = answer.member_epoch != self.request.member_epoch or bool(answer.assignment)
         self.request.member_epoch = answer.member_epoch
@@ -101,6 +119,8 @@ class ShareMember:
 
 class StreamsMember:
     """A member of a streams group of one subtopology, who does as it is told at once."""
+
+    version = 0
 
     def __init__(self, group_id: str, connection: Requests, topic: str) -> None:
         self.connection = connection
@@ -116,7 +136,7 @@ class StreamsMember:
             self._own([])
         self.request.rebalance_timeout_ms = 30_000 if with_all else -1
         self.request.topology = self.topology if with_all else None
-        answer = self.connection.call(self.request, 0)
+        answer = self.connection.call(self.request, self.version)
         assert answer.error_code == ErrorCode.NONE, answer
         is_news = answer.member_epoch != self.request.member_epoch or bool(answer.active_tasks)
         self.request.member_epoch = answer.member_epoch
@@ -129,7 +149,7 @@ class StreamsMember:
         self.request.standby_tasks = self.request.warmup_tasks = nothing
 
 
-def classic(connections: list[Requests], topic: str) -> list[Beat]:
+def classic(connections: list[Requests], topic: str) -> Crowd:
     turn = itertools.cycle(connections)
     name = uuid.uuid4().hex
     members = [ClassicMember(f"{name}-{i}", next(turn)) for i in range(MEMBERS)]
@@ -140,12 +160,19 @@ def classic(connections: list[Requests], topic: str) -> list[Beat]:
         answer = member.connection.call(member.heartbeat_request(), 4)
         assert answer.error_code == ErrorCode.NONE, answer
 
-    return [partial(beat, member) for member in members]
+    def leave() -> None:
+        for member in members:
+            gone = [MemberIdentity(member_id=member.member_id)]
+            request = LeaveGroupRequest(group_id=member.group_id, members=gone)
+            answer = member.connection.call(request, 4)
+            assert answer.error_code == ErrorCode.NONE, answer
+
+    return Crowd([partial(beat, member) for member in members], leave)
 
 
 def modern(
     make: Callable[[str, Requests, str], Member], connections: list[Requests], topic: str
-) -> list[Beat]:
+) -> Crowd:
     """Members of GROUPS groups, each with all that it is to have."""
     turn = itertools.cycle(connections)
     names = [uuid.uuid4().hex for _ in range(GROUPS)]
@@ -157,14 +184,21 @@ def modern(
         news = [member.beat() for member in members]
         if not any(news):
             break
-    return [partial(beat_still, member) for member in members]
+
+    def leave() -> None:
+        for member in members:
+            member.request.member_epoch = LEAVE_EPOCH
+            answer = member.connection.call(member.request, member.version)
+            assert answer.error_code == ErrorCode.NONE, answer
+
+    return Crowd([partial(beat_still, member) for member in members], leave)
 
 
 def beat_still(member: Member) -> None:
     assert not member.beat(), "the group was not stable"
 
 
-PROTOCOLS: dict[str, Callable[[list[Requests], str], list[Beat]]] = {
+PROTOCOLS: dict[str, Callable[[list[Requests], str], Crowd]] = {
     "classic": classic,
     "consumer": partial(modern, ConsumerMember),
     "share": partial(modern, ShareMember),
@@ -198,8 +232,9 @@ class Living:
     def sample(self) -> dict[str, float]:
         with ExitStack() as stack:
             connections = connected(self.broker, stack)
-            beats = self.members_of(connections, self.topic)
-            rate, percent = measure(self.broker, beats, self.seconds)
+            crowd = self.members_of(connections, self.topic)
+            rate, percent = measure(self.broker, crowd.beats, self.seconds)
+            crowd.leave()
         return {"% of a core": percent, "heartbeats/s": rate}
 
     def close(self) -> None:
@@ -227,8 +262,9 @@ def main() -> None:
             admin.create_topics([topic])[TOPIC].result()
             for protocol, members_of in PROTOCOLS.items():
                 with ExitStack() as open_connections:
-                    beats = members_of(connected(broker, open_connections), TOPIC)
-                    rate, percent = measure(broker, beats, arguments.seconds)
+                    crowd = members_of(connected(broker, open_connections), TOPIC)
+                    rate, percent = measure(broker, crowd.beats, arguments.seconds)
+                    crowd.leave()
                 print(
                     f"{broker.kind}: {MEMBERS} {protocol} members, "
                     f"{rate:.0f} heartbeats/s: {percent:.1f} % of a core (bar: {BAR_PERCENT} %)",

@@ -1,8 +1,8 @@
-"""`python -m conformance.report [--again] [PART ...]`: run the parts, keep what came of them.
+"""`python -m conformance.report [--again | --files ...] [PART ...]`: run the parts, keep what came.
 
 Each part is a run of pytest, on Apache Kafka and on kafkalite; docs/compatibility.json is written
-after each, so that a part can be run again alone, and with `--again` of it those files alone in
-which something failed.
+after each, so that a part can be run again alone, and of it with `--again` those files alone in
+which something failed, or with `--files` those that are named.
 """
 
 import argparse
@@ -43,13 +43,14 @@ def both(arguments: list[str]) -> Any:
     return {kind: run([*arguments, "--broker", kind], "--outcomes") for kind in BROKERS}
 
 
-def again(name: str) -> Any:
-    """The known results of a part, with the files that had failures run again."""
+def again(name: str, files: list[str] | None) -> Any:
+    """The known results of a part, with these files run again; None: those that had failures."""
     runs = json.loads(RESULT.read_text())[name]
     for kind, known in runs.items():
         failed = [path for path, file in known["files"].items() if file["failed"]]
-        if failed:
-            found = run([*failed, *FOLDERS[name][1:], "--broker", kind], "--outcomes")
+        chosen = failed if files is None else files
+        if chosen:
+            found = run([*chosen, *FOLDERS[name][1:], "--broker", kind], "--outcomes")
             known["files"] |= found["files"]
             known["seconds"] += found["seconds"]
     return runs
@@ -77,9 +78,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=list(PARTS))
     parser.add_argument("--again", action="store_true", help="only files with failures")
+    parser.add_argument("--files", nargs="+", help="only these, of the one part that has them")
     flags = parser.parse_args()
     for name in flags.parts:
-        part = again(name) if flags.again and name in FOLDERS else PARTS[name]()
+        is_part = bool(flags.again or flags.files)
+        part = again(name, flags.files) if is_part and name in FOLDERS else PARTS[name]()
         result = json.loads(RESULT.read_text()) if RESULT.exists() else {}
         result |= {"kafka": KAFKA_VERSION, "kafkalite": __version__, name: part}
         RESULT.write_text(json.dumps(result, indent=1, sort_keys=True) + "\n")

@@ -28,8 +28,9 @@ def handle(
         refused: ShareGroupHeartbeatResponseRow
         refused = rows_of(ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
         return refused
+    names = request[4]
+    if not names:  # nearly always
+        return services.group_coordinator.share.heartbeat(context, request)
     return services.share.when_ready(
-        context,
-        request[4] or (),
-        lambda: services.group_coordinator.share.heartbeat(context, request),
+        context, names, lambda: services.group_coordinator.share.heartbeat(context, request)
     )

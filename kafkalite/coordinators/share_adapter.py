@@ -250,7 +250,6 @@ class ShareServices:
             await self._topics.ready_internal(SHARE_STATE_TOPIC, context)
 
     def _lacks_topic(self, names: Iterable[str]) -> bool:
-        # Heartbeats name no topics, nearly always.
         is_wanted = self._keeps_states and any(self._topics.get(name) is not None for name in names)
         return is_wanted and self._topics.get(SHARE_STATE_TOPIC) is None
 
