@@ -10,7 +10,7 @@ rebalance.ended   each has what it is to have, as far as it is known
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 from weakref import WeakKeyDictionary
 
@@ -38,10 +38,12 @@ class Watcher(Protocol):
 class Happenings:
     """Tells the log, at INFO, and `watcher`, if there is one."""
 
-    __slots__ = ("_known", "watcher")
+    __slots__ = ("_known", "committed", "watcher")
 
     def __init__(self) -> None:
         self.watcher: Watcher | None = None
+        # Is told of a group that has committed so many offsets, outside of transactions.
+        self.committed: Callable[[str, int], None] | None = None
         # The members, the epoch and the state of modern groups, as they were told.
         self._known: WeakKeyDictionary[
             ModernGroup[Any, Any], tuple[frozenset[str], int, ModernGroupState]

@@ -68,6 +68,7 @@ class OffsetRequests:
         self._topics = services.topics
         self._now_ms = services.now_ms
         self._classic = classic
+        self._happenings = services.happenings
 
     def commit(
         self,
@@ -185,6 +186,8 @@ class OffsetRequests:
         if group_id not in shard.groups:
             shard.groups[group_id] = self._classic.simple_group(group_id, base_offset)
         commit.apply(shard.offsets, group_id, base_offset, producer_id)
+        if self._happenings.committed is not None and producer_id == NO_PRODUCER_ID:
+            self._happenings.committed(group_id, len(commit.records))
 
     def fetch(
         self, shard: Shard, request: OffsetFetchRequestGroupRow, *, require_stable: bool

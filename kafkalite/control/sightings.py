@@ -95,8 +95,9 @@ class RequestView(Struct, frozen=True, kw_only=True):
     """A request and its answer. Times are in ms since the epoch, by the machine's clock. Sizes are
     those that the frames say of themselves.
 
-    `parked_ms` is how long it waited in the broker, a long poll for example. `error` is the first
-    error in the answer, by Kafka's name; `fault` is the fault that was applied. `why` tells why
+    `cluster_ms` is the cluster's time when it came. `parked_ms` is how long it waited in the
+    broker, a long poll for example. `errors` are those in the answer, each once, by Kafka's
+    names, and `error` is the first; `fault` is the fault that was applied. `why` tells why
     there is no answer. `request` and `answer` are there where they were asked for, and
     `undecodable` says what could not be decoded, with the position. `truncated`: not all of the
     request was kept. `software` is the client's name and version, as it gave them.
@@ -109,12 +110,14 @@ class RequestView(Struct, frozen=True, kw_only=True):
     version: int
     correlation_id: int
     received_ms: float
+    cluster_ms: int
     answered_ms: float | None
     parked_ms: float | None
     request_bytes: int
     answer_bytes: int
     outcome: Outcome
     error: str | None
+    errors: list[str]
     topics: list[str]
     fault: str | None
     why: str

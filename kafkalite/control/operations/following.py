@@ -17,6 +17,7 @@ from kafkalite.control.faults.criteria import predicate
 from kafkalite.control.operations.spying import event_view, topic_names
 from kafkalite.control.sightings import Follow, Sighting
 from kafkalite.control.spy.choice import Choice
+from kafkalite.control.spy.commits import SECOND_NS
 from kafkalite.control.spy.decoded import view_of
 from kafkalite.control.spy.ring import Entry
 
@@ -118,10 +119,12 @@ class Following:
             yield None if is_waiting and not self._request.waiting else self._seen(entry)
 
     def _seen(self, entry: Entry) -> Sighting | None:
-        view = view_of(entry, topic_names(self._cluster), bodies=self._request.bodies)
+        names, times = topic_names(self._cluster), self._cluster.spy.times
+        view = view_of(entry, names, times, bodies=self._request.bodies)
         return Sighting(id=self._id(), request=view) if self._choice.takes(view) else None
 
     def _happened(self) -> Iterator[Sighting | None]:
+        self._cluster.spy.commits.settle(SECOND_NS)
         for event in self._events.after(self._event):
             if missed := event.seq - 1 - self._event:
                 self._event += missed

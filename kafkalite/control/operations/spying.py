@@ -46,7 +46,7 @@ async def list_requests(cluster: ControlledCluster, request: ListRequests) -> li
     until = perf_counter() + _SLICE_SECONDS
     for entry in entries:
         if choice.allows(entry):
-            view = view_of(entry, topic_names(cluster), bodies=request.bodies)
+            view = view_of(entry, topic_names(cluster), cluster.spy.times, bodies=request.bodies)
             if choice.takes(view):
                 found.append(view)
                 if len(found) == request.limit:
@@ -73,10 +73,10 @@ async def show_request(cluster: ControlledCluster, request: RequestNumber) -> Re
     entry = cluster.spy.ring.get(request.seq)
     if entry is None:
         raise not_found("request", request.seq, hint="the oldest go first, and only the spy keeps")
-    names = topic_names(cluster)
+    names, times = topic_names(cluster), cluster.spy.times
     if entry.size < 65_536:
-        return view_of(entry, names, bodies=True)
-    return await trio.to_thread.run_sync(lambda: view_of(entry, names, bodies=True))
+        return view_of(entry, names, times, bodies=True)
+    return await trio.to_thread.run_sync(lambda: view_of(entry, names, times, bodies=True))
 
 
 async def forget_requests(cluster: ControlledCluster, request: Nothing) -> Nothing:
@@ -110,6 +110,7 @@ async def set_spy(cluster: ControlledCluster, request: SetSpy) -> SpyView:
 async def list_events(cluster: ControlledCluster, request: ListEvents) -> list[EventView]:
     """Changes of the cluster's state, each with its reason, the oldest first."""
     is_kind = None if request.kind is None else predicate(request.kind, field="kind")
+    cluster.spy.commits.settle()
     found = [
         event
         for event in cluster.spy.events.after(request.after or 0)
@@ -135,9 +136,9 @@ async def save_trace(cluster: ControlledCluster, request: SaveTrace) -> TraceFil
     """A ZIP file with events, requests and their answers: to be looked at elsewhere."""
     from kafkalite.control.spy.trace import trace_of
 
-    names = topic_names(cluster)
+    names, times = topic_names(cluster), cluster.spy.times
 
     def views() -> Iterator[RequestView]:
-        return (view_of(entry, names, bodies=True) for entry in cluster.spy.ring)
+        return (view_of(entry, names, times, bodies=True) for entry in cluster.spy.ring)
 
     return TraceFile(await trace_of(cluster, views(), with_frames=request.frames))

@@ -55,7 +55,7 @@ class Choice:
         """Tells whether one that the header allows is wanted."""
         if self._topic is not None and not any(self._topic(each) for each in view.topics):
             return False
-        return self._error is None or (view.error is not None and self._error(view.error))
+        return self._error is None or any(map(self._error, view.errors))
 
 
 def _predicate(value: str | None, field: str) -> Predicate | None:

@@ -14,6 +14,7 @@ from uuid import UUID
 
 from kafkalite.control.faults.matching import API_NAMES
 from kafkalite.control.sightings import RequestView
+from kafkalite.control.spy.cluster_times import ClusterTimes
 from kafkalite.control.spy.jsonable import message_as_json
 from kafkalite.control.spy.ring import LENGTH_BYTES, Entry
 from kafkalite.requests.names import class_of, listed, names_in
@@ -26,6 +27,7 @@ from kafkalite.wire.schema import FIELDS, fields_of
 TopicName = Callable[[UUID], str | None]
 
 _LEADING_TO_ERRORS: Final[dict[type[Any], tuple[str, ...]]] = {}
+_KNOWN_CODES: Final = frozenset(ErrorCode)
 _NOT_KEPT: Final = "not all of it was kept: the spy keeps whole requests in the mode full"
 
 
@@ -99,12 +101,12 @@ class Decoded:
         shown = (each if isinstance(each, str) else topic_name(each) or str(each) for each in found)
         return [each for each in dict.fromkeys(shown) if each]
 
-    def error(self) -> str | None:
-        """The first error in the answer, by Kafka's name."""
-        code = next(error_codes(self.answer), 0)
-        if not code:
-            return None
-        return ErrorCode(code).name if code in set(ErrorCode) else str(code)
+    def errors(self) -> list[str]:
+        """The errors in the answer, each once, by Kafka's names."""
+        return [
+            ErrorCode(code).name if code in _KNOWN_CODES else str(code)
+            for code in dict.fromkeys(error_codes(self.answer))
+        ]
 
 
 def whole(parts: Sequence[bytes | int]) -> memoryview:
@@ -162,17 +164,19 @@ def _leading_to_errors(message: type[Any]) -> tuple[str, ...]:
 
 
 def summarize(entry: Entry, topic_name: TopicName) -> Decoded | None:
-    """Find out topics and error of an entry that is done, once."""
+    """Find out topics and errors of an entry that is done, once."""
     if entry.topics is not None:
         return None
     decoded = Decoded(entry)
     topics = decoded.topics(topic_name)
     if entry.outcome != "waiting":
-        entry.topics, entry.error = topics, decoded.error()
+        entry.topics, entry.errors = topics, decoded.errors()
     return decoded
 
 
-def view_of(entry: Entry, topic_name: TopicName, *, bodies: bool) -> RequestView:
+def view_of(
+    entry: Entry, topic_name: TopicName, times: ClusterTimes, *, bodies: bool
+) -> RequestView:
     """An entry as it is shown; with request and answer if `bodies`."""
     decoded = summarize(entry, topic_name)
     if decoded is None and bodies:
@@ -187,12 +191,14 @@ def view_of(entry: Entry, topic_name: TopicName, *, bodies: bool) -> RequestView
         version=header.version,
         correlation_id=header.correlation_id,
         received_ms=entry.received_ns / 1e6,
+        cluster_ms=times.at(entry.received_ns),
         answered_ms=entry.answered_ns / 1e6 if entry.answered_ns else None,
         parked_ms=_parked_ms(entry),
         request_bytes=entry.request_bytes,
         answer_bytes=max(0, entry.answer_bytes - LENGTH_BYTES),
         outcome="silent" if context is not None and context.is_silent else entry.outcome,
-        error=entry.error,
+        error=entry.errors[0] if entry.errors else None,
+        errors=entry.errors,
         topics=decoded.topics(topic_name)
         if entry.topics is None and decoded
         else entry.topics or [],

@@ -37,7 +37,7 @@ Quick = tuple[int, int, str, int, tuple[str, str], "Listener", bytes, int, bytes
 class Entry:
     """One request. `answer` has the chunks in memory, and sizes in the place of those in files.
 
-    `context` is there while the request is not answered. `topics` and `error` are found out when
+    `context` is there while the request is not answered. `topics` and `errors` are found out when
     somebody looks.
     """
 
@@ -47,7 +47,7 @@ class Entry:
         "answered_ns",
         "client",
         "context",
-        "error",
+        "errors",
         "fault",
         "frame",
         "is_kept",
@@ -86,7 +86,7 @@ class Entry:
         self.is_kept = True
         self.is_silent = False
         self.topics: list[str] | None = None
-        self.error: str | None = None
+        self.errors: list[str] = []
 
     @property
     def node(self) -> int:

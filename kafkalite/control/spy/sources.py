@@ -49,7 +49,8 @@ def watch(cluster: ControlledCluster, events: Events) -> None:
     broker.connections.opened = connections.opened
     broker.connections.ended = connections.ended
     broker.services.transaction_coordinator.adopted = _Transactions(events).adopted
-    broker.services.group_coordinator.happenings.watcher = events.put
+    happenings = broker.services.group_coordinator.happenings
+    happenings.watcher, happenings.committed = events.put, cluster.spy.commits.committed
     broker.services.logs.failed_directory = lambda path, error: events.put(
         "log.offline", str(error), directory=str(path)
     )

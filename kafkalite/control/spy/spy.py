@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkalite.control.sightings import Mode
+from kafkalite.control.spy.cluster_times import ClusterTimes
+from kafkalite.control.spy.commits import Commits
 from kafkalite.control.spy.events import Events
 from kafkalite.control.spy.ring import Ring
 
@@ -34,6 +36,8 @@ class Spy:
         self.mode: Mode = "off"
         self.ring = Ring()
         self.events = Events(lambda: cluster.clock.now_ms())
+        self.commits = Commits(self.events.put)
+        self.times = ClusterTimes()
         self._tape: Ring | None = None
         self._next_tape: Ring | None = None
         self.recording: Begun | None = None
@@ -78,7 +82,11 @@ class Spy:
         """Look at the broker that serves now."""
         from kafkalite.control.spy.sources import watch
 
+        self.commits.settle()
         watch(self._cluster, self.events)
+        clock = self._cluster.clock
+        self.times.note(clock)
+        clock.subscribe(lambda: self.times.note(clock))
         self._tape, self._next_tape = self._next_tape, None
         if self.mode != "off" or self._tape is not None or self._counts is not None:
             self._look()

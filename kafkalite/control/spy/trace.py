@@ -39,6 +39,7 @@ async def trace_of(
     """The ZIP file of a cluster as it is now."""
     from kafkalite.control.operations.spying import event_view
 
+    cluster.spy.commits.settle()
     files = {
         "meta.json": _encode(_meta(cluster)),
         "events.jsonl": _lines([event_view(each) for each in cluster.spy.events.after(0)]),

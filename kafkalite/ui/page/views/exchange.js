@@ -17,7 +17,7 @@ export function Exchange({ entry, decoded, error, onClose, onFault }) {
   const took = entry.answered_ms == null ? null : entry.answered_ms - entry.received_ms;
   return html`<aside class="panel scrolls exchange" aria-label="The request and its answer">
     <header><h2>${entry.api} <span class="soft">v${entry.version}</span></h2>
-      ${entry.error && html`<${Badge} tone="bad">${entry.error}<//>`}
+      ${(entry.errors || [entry.error]).map((error) => error && html`<${Badge} tone="bad">${error}<//>`)}
       ${entry.fault && html`<${Badge} tone="fault">fault ${entry.fault}<//>`}
       ${entry.outcome !== "answered" && html`<${Badge} tone="warn">${entry.outcome}<//>`}
       <span class="end"></span>
@@ -25,7 +25,7 @@ export function Exchange({ entry, decoded, error, onClose, onFault }) {
       <${Button} kind="quiet" onClick=${onClose} title="Esc">Close<//></header>
     <dl class="pairs">
       <dt>Client</dt><dd>${entry.client_id || html`<span class="null">no client.id</span>`} <span class="mono soft">${entry.connection}</span></dd>
-      <dt>Came</dt><dd class="mono">${shownTime(entry.received_ms)} <span class="soft">no. ${entry.seq}, correlation id ${entry.correlation_id}</span></dd>
+      <dt>Came</dt><dd class="mono">${shownTime(entry.received_ms)} ${Math.abs(entry.cluster_ms - entry.received_ms) > 1000 && html`<span class="soft">by the cluster's clock ${shownTime(entry.cluster_ms)}, </span>`}<span class="soft">no. ${entry.seq}, correlation id ${entry.correlation_id}</span></dd>
       <dt>Took</dt><dd>${took === null ? "no answer" : duration(took)}${entry.parked_ms ? html` <span class="soft">of that parked ${duration(entry.parked_ms)}</span>` : ""}</dd>
     </dl>
     <div class="side-by-side">

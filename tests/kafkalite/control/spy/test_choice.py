@@ -36,15 +36,18 @@ def test_the_header_rules_out(criteria: dict[str, str], allowed: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("criteria", "taken"),
+    ("criteria", "errors", "taken"),
     [
-        ({}, True),
-        ({"topic": "or*"}, True),
-        ({"topic": "other"}, False),
-        ({"error": "*"}, False),
+        ({}, [], True),
+        ({"topic": "or*"}, [], True),
+        ({"topic": "other"}, [], False),
+        ({"error": "*"}, [], False),
+        ({"error": "NOT_*"}, ["NOT_LEADER_OR_FOLLOWER"], True),
+        ({"error": "UNKNOWN_*"}, ["NOT_LEADER_OR_FOLLOWER", "UNKNOWN_TOPIC_ID"], True),
+        ({"error": "UNKNOWN_*"}, ["NOT_LEADER_OR_FOLLOWER"], False),
     ],
 )
-def test_topic_and_error_decide(criteria: dict[str, str], taken: bool) -> None:
+def test_topic_and_errors_decide(criteria: dict[str, str], errors: list[str], taken: bool) -> None:
     view = RequestView(
         seq=1,
         connection="127.0.0.1:5",
@@ -53,12 +56,14 @@ def test_topic_and_error_decide(criteria: dict[str, str], taken: bool) -> None:
         version=9,
         correlation_id=1,
         received_ms=0,
+        cluster_ms=0,
         answered_ms=None,
         parked_ms=None,
         request_bytes=1,
         answer_bytes=1,
         outcome="answered",
-        error=None,
+        error=errors[0] if errors else None,
+        errors=errors,
         topics=["a", "orders"],
         fault=None,
         why="",

@@ -6,6 +6,8 @@ import resource
 from typing import Any
 from uuid import UUID
 
+from kafkalite.control.clock import ClusterClock
+from kafkalite.control.spy.cluster_times import ClusterTimes
 from kafkalite.control.spy.decoded import Decoded, header_of, summarize, view_of, whole
 from kafkalite.control.spy.ring import Entry, Ring
 from kafkalite.wire.api_keys import ApiKey
@@ -27,6 +29,10 @@ TOPIC_ID = UUID(int=9)
 
 def names(topic_id: UUID) -> str | None:
     return "orders" if topic_id == TOPIC_ID else None
+
+
+TIMES = ClusterTimes()
+TIMES.note(ClusterClock())
 
 
 def kept(chunks: list[Any], most: int = 1 << 20) -> Entry:
@@ -63,7 +69,7 @@ def test_a_request_and_its_answer() -> None:
     refused = PartitionProduceResponse(index=2, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER)
     topic = TopicProduceResponse(name="t", partition_responses=[refused])
     answered(entry, ProduceResponse(responses=[topic]))
-    view = view_of(entry, names, bodies=True)
+    view = view_of(entry, names, TIMES, bodies=True)
     assert (view.api, view.version, view.correlation_id) == ("Produce", 9, 77)
     assert (view.client_id, view.connection) == ("app", "10.0.0.1:5")
     assert (view.topics, view.error) == (["t"], "NOT_LEADER_OR_FOLLOWER")
@@ -72,8 +78,19 @@ def test_a_request_and_its_answer() -> None:
     assert view.request["topic_data"][0]["partition_data"][0]["records"][0]["crc_valid"]
     assert view.answer["responses"][0]["partition_responses"][0]["error_code"] == 6
     assert view.undecodable is None
-    without = view_of(entry, names, bodies=False)
+    without = view_of(entry, names, TIMES, bodies=False)
     assert (without.request, without.answer, without.error) == (None, None, view.error)
+
+
+def test_every_error_is_told_once() -> None:
+    entry = kept(produced())
+    codes = [0, 6, 10, 6, 999]
+    refused = [PartitionProduceResponse(index=code, error_code=code) for code in codes]
+    topic = TopicProduceResponse(name="t", partition_responses=refused)
+    answered(entry, ProduceResponse(responses=[topic]))
+    view = view_of(entry, names, TIMES, bodies=False)
+    assert view.errors == ["NOT_LEADER_OR_FOLLOWER", "MESSAGE_TOO_LARGE", "999"]
+    assert view.error == view.errors[0]
 
 
 def test_a_topic_is_named_by_its_id_if_there_is_one() -> None:
@@ -84,14 +101,14 @@ def test_a_topic_is_named_by_its_id_if_there_is_one() -> None:
         TopicProduceData(topic_id=UUID(int=1), partition_data=partitions),
     ]
     entry = kept(encode_request(ApiKey.PRODUCE, 13, 1, None, ProduceRequest(topic_data=topics)))
-    assert view_of(entry, names, bodies=False).topics == ["orders", str(UUID(int=1))]
+    assert view_of(entry, names, TIMES, bodies=False).topics == ["orders", str(UUID(int=1))]
 
 
 def test_a_frame_that_does_not_parse_says_where() -> None:
     entry = kept(produced())
     entry.frame = entry.frame[:30]
     entry.request_bytes = 30
-    view = view_of(entry, names, bodies=True)
+    view = view_of(entry, names, TIMES, bodies=True)
     assert view.api == "Produce"
     assert view.request is None
     assert view.undecodable is not None
@@ -102,15 +119,15 @@ def test_a_frame_that_does_not_parse_says_where() -> None:
 def test_a_frame_without_a_header_and_an_unknown_api() -> None:
     entry = Ring().add(("h", 1), b"\0\0", 2)
     assert header_of(entry).api == ""
-    assert "byte" in str(view_of(entry, names, bodies=True).undecodable)
+    assert "byte" in str(view_of(entry, names, TIMES, bodies=True).undecodable)
     unknown = Ring().add(("h", 1), bytes.fromhex("7000 0003 00000001 ffff"), 10)
     assert header_of(unknown).api == str(0x7000)
-    assert "no version 3" in str(view_of(unknown, names, bodies=True).undecodable)
+    assert "no version 3" in str(view_of(unknown, names, TIMES, bodies=True).undecodable)
 
 
 def test_a_large_produce_is_shown_but_for_its_records() -> None:
     entry = kept(produced(bytes(range(256)) * 40), most=4096)
-    view = view_of(entry, names, bodies=True)
+    view = view_of(entry, names, TIMES, bodies=True)
     assert view.truncated
     assert view.topics == ["t"]
     assert view.request is not None
@@ -124,7 +141,7 @@ def test_a_large_produce_is_shown_but_for_its_records() -> None:
 
 def test_topics_behind_the_end_of_what_was_kept_are_not_made_up() -> None:
     entry = kept(produced(bytes(10_000), "a", "b", "c"), most=4096)
-    view = view_of(entry, names, bodies=True)
+    view = view_of(entry, names, TIMES, bodies=True)
     assert view.topics in (["a"], [])
     assert view.request is None or len(view.request["topic_data"]) == 1
 
@@ -134,7 +151,7 @@ def test_another_request_that_is_not_whole_is_not_guessed_at() -> None:
     assert "topics" in wanted
     whole = encode_request(ApiKey.METADATA, 12, 1, "app", MetadataRequest(topics=None))
     entry = kept(whole, most=len(b"".join(map(bytes, whole))) - 6)
-    view = view_of(entry, names, bodies=True)
+    view = view_of(entry, names, TIMES, bodies=True)
     assert view.request is None
     assert "not all of it was kept" in str(view.undecodable)
 
@@ -142,7 +159,7 @@ def test_another_request_that_is_not_whole_is_not_guessed_at() -> None:
 def test_an_answer_that_does_not_parse_is_told() -> None:
     entry = kept(produced())
     Ring().ended(entry, "answered", (b"\0\0\0\5\0\0\0\1\x07",))
-    view = view_of(entry, names, bodies=True)
+    view = view_of(entry, names, TIMES, bodies=True)
     assert view.request is not None
     assert view.answer is None
     assert str(view.undecodable).startswith("the answer: ")
