@@ -36,7 +36,6 @@ from kafkalite.config.profiles import profile as configs_of
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
 from kafkalite.replica.partition import Partition
-from kafkalite.replica.record_removal import lose_records, remove_records
 from kafkalite.replica.topics import NewTopic
 from kafkalite.server.host import Host
 from kafkalite.server.loop import Loop
@@ -194,17 +193,19 @@ class broker(LocalKit):
     def force_data_loss(self, topic: str, partition: int, to_offset: int) -> None:
         """Lose the records before `to_offset` (-1: all), as retention loses what is too old.
 
-        Raises KeyError for a partition that does not exist, KafkaError when `to_offset` lies
-        behind the high watermark.
+        Raises KeyError if there is no such partition, KafkaError behind the high watermark.
         """
+        from kafkalite.replica.record_removal import lose_records  # rarely needed
+
         self._call(lambda: lose_records(self._partition(topic, partition), to_offset))
 
     def make_gap(self, topic: str, partition: int, first_offset: int, end_offset: int) -> None:
         """Take the records [first_offset, end_offset) out, as compaction does: offsets stay.
 
-        Raises KeyError for a partition that does not exist, KafkaError when it does not have
-        them.
+        Raises KeyError if there is no such partition, KafkaError if it does not have them.
         """
+        from kafkalite.replica.record_removal import remove_records  # rarely needed
+
         self._call(
             lambda: remove_records(self._partition(topic, partition).log, first_offset, end_offset)
         )

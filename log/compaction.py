@@ -26,7 +26,6 @@ from kafkalite.log.cleaned_transactions import CleanedTransactions
 from kafkalite.log.files import CLEANED_SUFFIX
 from kafkalite.log.flushing import begin_flush
 from kafkalite.log.log_state import LogState
-from kafkalite.log.offset_map import OffsetMap
 from kafkalite.log.open_files import FileSlice
 from kafkalite.log.producer_entry import ProducerEntry
 from kafkalite.log.reading import aborted_transactions
@@ -83,6 +82,8 @@ class Compaction:
         self._log = log
         self._first_dirty_offset = first_dirty_offset
         self._first_uncleanable_offset = first_uncleanable_offset
+        from kafkalite.log.offset_map import OffsetMap  # not before the first cleaning
+
         self._map = OffsetMap(max_keys, first_dirty_offset)
         self._now_ms = log.now_ms()
         self._transactions = CleanedTransactions()

@@ -35,7 +35,6 @@ from kafkalite.control.answers import (
 )
 from kafkalite.control.conversion import converted
 from kafkalite.control.coordination import CoordinatorView
-from kafkalite.control.faults.presets import preset
 from kafkalite.control.faults.rule import Action, Rule, When
 from kafkalite.control.paging import Paging
 from kafkalite.control.questions import Seed
@@ -371,6 +370,8 @@ class AsyncKit(AsyncLooking):
 
     async def preset(self, name: str, **parameters: Any) -> AsyncFault:
         """Put a ready-made fault in: `preset("lost_ack", topic="orders")`."""
+        from kafkalite.control.faults.presets import preset  # rarely needed
+
         added = [await self._add(rule) for rule in preset(name, **parameters)]
         return added[0]
 

@@ -31,7 +31,6 @@ from kafkalite.control.answers import (
 )
 from kafkalite.control.conversion import converted
 from kafkalite.control.coordination import CoordinatorView
-from kafkalite.control.faults.presets import preset
 from kafkalite.control.faults.rule import Action, Rule, When
 from kafkalite.control.paging import Paging
 from kafkalite.control.questions import Seed
@@ -367,6 +366,8 @@ class Kit(Looking):
 
     def preset(self, name: str, **parameters: Any) -> Fault:
         """Put a ready-made fault in: `preset("lost_ack", topic="orders")`."""
+        from kafkalite.control.faults.presets import preset  # rarely needed
+
         added = [self._add(rule) for rule in preset(name, **parameters)]
         return added[0]
 

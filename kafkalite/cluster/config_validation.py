@@ -29,7 +29,6 @@ from kafkalite.config import (
     Support,
     validate_topic_configs,
 )
-from kafkalite.config.client_match import ClientMatch
 from kafkalite.config.definition import ConfigType
 from kafkalite.config.listener_configs import PREFIX, STORES
 from kafkalite.config.log_dirs import check_cordoned
@@ -240,6 +239,8 @@ class ConfigValidation:
                 raise invalid(f"Unknown client metrics configuration: {key}")
             value = CLIENT_METRICS_CONFIGS[key].parse(text)
             if key == "match" and isinstance(value, tuple):
+                from kafkalite.config.client_match import ClientMatch  # rarely needed
+
                 ClientMatch(value)
             if key == "interval.ms" and isinstance(value, int) and not 100 <= value <= 3_600_000:
                 raise invalid(

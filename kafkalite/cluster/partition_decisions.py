@@ -14,7 +14,6 @@ from kafkalite.cluster.leadership import (
     elect_preferred,
     with_leader,
 )
-from kafkalite.cluster.reassignment import catch_up
 from kafkalite.requests.slices import Steps
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
@@ -86,6 +85,8 @@ def balanced(image: MetadataImage) -> Steps[list[object]]:
 
 def caught_up(image: MetadataImage) -> Steps[list[object]]:
     """Reassignments go on as far as the living nodes carry them."""
+    from kafkalite.cluster.reassignment import catch_up  # rarely needed
+
     alive = image.alive
 
     def change(topic_id: UUID, index: int, state: PartitionState) -> PartitionChangeRecord | None:

@@ -22,11 +22,9 @@ from kafkalite.control.answers import SnapshotView
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.durations import seconds
 from kafkalite.control.forgetting import removed
-from kafkalite.control.ports import Ports
 from kafkalite.control.problems import Problem, not_found
 from kafkalite.control.questions import CreateCluster
 from kafkalite.control.ready import Ready
-from kafkalite.control.shared_configs import shared_configs
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.meta_properties import random_id
 from kafkalite.server.listener import StartError
@@ -73,8 +71,11 @@ class Clusters:
         self._config = config
         self._root = root
         self._most = config.integer("kafkalite.clusters.max")
-        ports = config.string("kafkalite.clusters.ports")
-        self._ports = None if ports is None else Ports(ports)
+        self._ports: Ports | None = None
+        if (ports := config.string("kafkalite.clusters.ports")) is not None:
+            from kafkalite.control.ports import Ports
+
+            self._ports = Ports(ports)
         self._made: dict[str, _Made] = {}
         # The names of those that are being made.
         self._coming: set[str] = set()
@@ -219,6 +220,8 @@ class Clusters:
         return open_it
 
     def _new(self, request: CreateCluster, root: Path, port: int = 0) -> ControlledCluster:
+        from kafkalite.control.shared_configs import shared_configs
+
         configs = {
             **shared_configs(self._config, port),
             "kafkalite.nodes": str(request.nodes),
