@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from conformance.harness.cache import cache_directory, locked
+from conformance.harness.class_training import make_archives
 from conformance.harness.jars import JarsMissing, kafka_jars, kafka_shell_jars
 from conformance.harness.java import JavaMissing, find_java, install_java
 
@@ -24,6 +25,7 @@ def prepare_java() -> None:
         install_java()
     kafka_jars()
     kafka_shell_jars()
+    make_archives()
 
 
 def prepare_node_modules() -> None:

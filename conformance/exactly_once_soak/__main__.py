@@ -27,8 +27,7 @@ from conformance.exactly_once_soak.feeder import Feeder
 from conformance.exactly_once_soak.judge import Judge
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
-from conformance.harness.jars import kafka_jars
-from conformance.harness.java import find_java
+from conformance.harness.java_program import program_command
 from conformance.harness.kafkalite import Kafkalite
 from conformance.harness.one_of_many import OneOfMany
 from conformance.harness.process import Process
@@ -53,8 +52,7 @@ class Worker:
         client, name = self.client, self.pipeline
         arguments = [bootstrap, f"input-{name}", f"output-{name}", name, f"{name}-{self.number}"]
         if client == "java":
-            jvm = ["-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-            java = [str(find_java()), *jvm, "-cp", f"{kafka_jars()}/*", str(HERE / "Copy.java")]
+            java = program_command(HERE / "Copy.java", "-Xmx128m", "-XX:+UseSerialGC")
             return [*java, *arguments]
         if client == "aiokafka":
             arguments.append(str(self.number))

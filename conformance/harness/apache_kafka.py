@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from conformance.harness.broker import SMALL
+from conformance.harness.class_archives import BROKER_ARCHIVE, TOOLS_ARCHIVE, archive_flags
 from conformance.harness.jars import kafka_jars
 from conformance.harness.java import find_java
 from conformance.harness.ports import free_ports
@@ -20,8 +21,8 @@ from conformance.harness.raw import living_broker_count
 # longer.
 START_SECONDS = 180.0
 # Short-lived and on few cores: the quick compiler and the plain collector start soonest.
-JVM_FLAGS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
-
+QUICK_COMPILER = "-XX:TieredStopAtLevel=1"
+JVM_FLAGS = (QUICK_COMPILER, "-XX:+UseSerialGC", "-Xmx512m")
 
 # The settings of an operator: for benchmarks.
 SERVER_JVM_FLAGS = ("-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-Xms768m", "-Xmx768m")
@@ -34,10 +35,14 @@ def java_command(
     jvm_flags: tuple[str, ...] = JVM_FLAGS,
     jars: Path | None = None,
 ) -> list[str]:
-    """Run a class of Apache Kafka's jars."""
+    """Run a class of Apache Kafka's jars; with the archive of its classes, unless `jvm_flags` are
+    those of an operator."""
+    jars = jars or kafka_jars()
     level = f"-Dorg.slf4j.simpleLogger.defaultLogLevel={log_level}"
-    class_path = f"{jars or kafka_jars()}/*"
-    return [str(find_java()), *jvm_flags, level, "-cp", class_path, main_class, *arguments]
+    archive = BROKER_ARCHIVE if main_class == "kafka.Kafka" else TOOLS_ARCHIVE
+    if QUICK_COMPILER in jvm_flags:
+        jvm_flags = (*jvm_flags, *archive_flags(archive, jars, jvm_flags))
+    return [str(find_java()), *jvm_flags, level, "-cp", f"{jars}/*", main_class, *arguments]
 
 
 class ApacheKafka:

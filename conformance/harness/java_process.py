@@ -5,8 +5,8 @@ import subprocess
 from pathlib import Path
 from typing import Self
 
-from conformance.harness.jars import kafka_jars
-from conformance.harness.java import find_java
+from conformance.harness.java_program import program_command
+from conformance.harness.process import dying_with_parent
 
 
 class JavaProcess:
@@ -15,13 +15,16 @@ class JavaProcess:
     FAREWELL = b""
 
     def __init__(self, source: Path, *flags: str) -> None:
-        all_flags = ("-XX:TieredStopAtLevel=1", "-Xmx256m", *flags)
         self.process = subprocess.Popen(
-            [str(find_java()), *all_flags, "-cp", f"{kafka_jars()}/*", str(source)],
+            dying_with_parent(self.command(source, "-Xmx256m", *flags)),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
         )
+
+    def command(self, source: Path, *flags: str) -> list[str]:
+        """The command that starts it."""
+        return program_command(source, *flags)
 
     def __enter__(self) -> Self:
         return self

@@ -16,7 +16,9 @@ class DidNotStart(Exception):
 
 
 def dying_with_parent(command: Sequence[str]) -> list[str]:
-    """A test run that is killed takes its brokers along (Linux's parent death signal)."""
+    """A test run that is killed takes along what it started (Linux's parent death signal).
+
+    The parent is the thread that starts it, which must live as long."""
     setpriv = shutil.which("setpriv")
     return [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), *command]
 

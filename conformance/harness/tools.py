@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from conformance.harness.apache_kafka import java_command
 from conformance.harness.jars import kafka_jars, kafka_shell_jars
+from conformance.harness.process import dying_with_parent
 
 SECONDS = 60.0
 MAIN_CLASSES = {
@@ -35,6 +36,7 @@ MAIN_CLASSES = {
     "kafka-share-groups": "org.apache.kafka.tools.consumer.group.ShareGroupCommand",
     "kafka-streams-groups": "org.apache.kafka.tools.streams.StreamsGroupCommand",
     "kafka-verifiable-share-consumer": "org.apache.kafka.tools.VerifiableShareConsumer",
+    "kafka-storage": "kafka.tools.StorageTool",
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
     "kafka-transactions": "org.apache.kafka.tools.TransactionsCommand",
     "kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
@@ -61,7 +63,9 @@ class Ran:
 def run_tool(tool: str, *arguments: str, given: str = "", seconds: float = SECONDS) -> Ran:
     """Run to its end with `given` on its standard input; raises subprocess.TimeoutExpired."""
     answer = subprocess.run(
-        java_command(MAIN_CLASSES[tool], *arguments, jars=JARS.get(tool, kafka_jars)()),
+        dying_with_parent(
+            java_command(MAIN_CLASSES[tool], *arguments, jars=JARS.get(tool, kafka_jars)())
+        ),
         check=False,
         input=given,
         capture_output=True,

@@ -10,6 +10,7 @@ import org.apache.kafka.common.*;
  * Kafka's own clients, many in one process. Each line of the input is for one of them:
  *
  *   PRODUCE name bootstrap topic value      name and the offset, or the error
+ *   CLOSE name                              name and "closed"
  *   READ name bootstrap topic count         name, and the values with the errors in between
  *
  * A client of a name goes on where it was. Lines of different names are done at the same time.
@@ -17,6 +18,8 @@ import org.apache.kafka.common.*;
 public class Twice {
     static final int REQUEST_MS = Integer.parseInt(System.getenv("REQUEST_MS"));
     static final int PATIENCE_MS = Integer.parseInt(System.getenv("PATIENCE_MS"));
+    // It does not come past a record that is broken, and says so at every poll.
+    static final int STUCK = 1000;
     static final Map<String, ExecutorService> THREADS = new HashMap<>();
     static final Map<String, KafkaProducer<String, String>> PRODUCERS = new ConcurrentHashMap<>();
 
@@ -26,7 +29,11 @@ public class Twice {
             String[] words = line.split(" ");
             THREADS.computeIfAbsent(words[1], name -> Executors.newSingleThreadExecutor())
                 .submit(() -> {
-                    String told = words[0].equals("READ") ? read(words) : produce(words);
+                    String told = switch (words[0]) {
+                        case "READ" -> read(words);
+                        case "CLOSE" -> close(words);
+                        default -> produce(words);
+                    };
                     synchronized (System.out) {
                         System.out.println(words[1] + " " + told);
                     }
@@ -63,6 +70,11 @@ public class Twice {
         }
     }
 
+    static String close(String[] words) {
+        PRODUCERS.remove(words[1]).close(Duration.ZERO);
+        return "closed";
+    }
+
     static String read(String[] words) {
         String strings = "org.apache.kafka.common.serialization.StringDeserializer";
         Map<String, Object> configs = configs(words[2]);
@@ -77,11 +89,14 @@ public class Twice {
             consumer.assign(List.of(partition));
             consumer.seekToBeginning(List.of(partition));
             int wanted = Integer.parseInt(words[4]);
-            while (values.size() < wanted && System.currentTimeMillis() < deadline) {
+            int failed = 0;
+            while (values.size() < wanted && failed < STUCK && System.currentTimeMillis() < deadline) {
                 try {
                     for (var record : consumer.poll(Duration.ofMillis(100))) values.add(record.value());
+                    failed = 0;
                 } catch (KafkaException error) {
                     errors.add(error.getClass().getSimpleName());
+                    failed++;
                 }
             }
         }

@@ -18,6 +18,7 @@ from statistics import median
 from typing import Any, Final
 from urllib.request import Request, urlopen
 
+from conformance.harness.process import dying_with_parent
 from kafkalite.client.connecting import Client
 from kafkalite.testing import broker
 from kafkalite.wire.codec import encode_request
@@ -109,7 +110,9 @@ def process(*flags: str) -> Generator[tuple[subprocess.Popen[bytes], dict[str, A
     with tempfile.TemporaryDirectory() as directory:
         ready = Path(directory) / "ready.json"
         command = [sys.executable, "-m", "kafkalite", "--port", "0", "--temporary", *flags]
-        started = subprocess.Popen([*command, "--ready-file", str(ready), "--log-level", "error"])
+        started = subprocess.Popen(
+            dying_with_parent([*command, "--ready-file", str(ready), "--log-level", "error"])
+        )
         while not ready.exists():
             time.sleep(0.02)
         try:

@@ -25,9 +25,10 @@ from kafka import TopicPartition as KafkaPythonPartition
 from kafka.errors import CorruptRecordError
 from kafka.errors import KafkaError as KafkaPythonError
 
-from conformance.harness.jars import kafka_jars
-from conformance.harness.java import find_java
+from conformance.harness.java_program import program_command
+from conformance.harness.process import dying_with_parent
 
+SOURCE = Path(__file__).parent / "Twice.java"
 # An unanswered request is given up after so long; everything takes place at the same time.
 REQUEST_SECONDS = 5
 PATIENCE_SECONDS = 100
@@ -150,10 +151,7 @@ class JavaClients:
         """Raises JavaMissing and JarsMissing."""
         milliseconds = {"REQUEST_MS": REQUEST_SECONDS, "PATIENCE_MS": PATIENCE_SECONDS}
         self._process = subprocess.Popen(
-            [
-                *(str(find_java()), "-XX:TieredStopAtLevel=1", "-Xmx512m"),
-                *("-cp", f"{kafka_jars()}/*", str(Path(__file__).parent / "Twice.java")),
-            ],
+            dying_with_parent(program_command(SOURCE, "-Xmx512m")),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -196,6 +194,8 @@ class JavaClients:
             return self._ask("PRODUCE", name, bootstrap, topic, value.replace(" ", "_"))
 
         yield deliver
+        # Its broker may be gone: it would go on to look for it.
+        self._ask("CLOSE", name)
 
     def read(self, bootstrap: str, topic: str, wanted: int) -> Outcome:
         told = self._ask("READ", f"reader-{next(self._numbers)}", bootstrap, topic, str(wanted))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from conformance.harness.jars import resolve
-from conformance.harness.java import find_java
+from conformance.harness.java_program import program_command
 from kafkalite.config import releases
 
 # The last patch of each release.
@@ -46,7 +46,7 @@ def line_of(release: str) -> str:
     if list(PATCHES).index(release) >= list(PATCHES).index(_FEATURES_SINCE):
         jars.append(f"org.apache.kafka:kafka-server-common:{patch}")
     directory = resolve(f"release-{patch}", jars)
-    command = [str(find_java()), "-cp", f"{directory}/*", str(_PROGRAM)]
+    command = program_command(_PROGRAM, jars=directory)
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     words = [line.split() for line in said.splitlines()]
     apis = [f"{key}:{low}-{high}" for _, key, low, high in _of_kind(words, "api", 4)]

@@ -10,9 +10,11 @@ from pathlib import Path
 
 from conformance.harness.broker import Reached
 from conformance.harness.jars import kafka_streams_jars
-from conformance.harness.java import find_java
+from conformance.harness.java_program import program_command
+from conformance.harness.process import dying_with_parent
 
 PROGRAM = Path(__file__).parent.parent / "harness" / "StreamsScenario.java"
+QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
 SECONDS = 60
 # With two partitions of the source.
 TASKS = {f"{subtopology}_{partition}" for subtopology in (0, 1) for partition in (0, 1)}
@@ -28,11 +30,12 @@ class Application:
         self.name, (self.source, self.sink) = name, topics
         self.lines: list[str] = []
         self._process = subprocess.Popen(
-            [
-                *(str(find_java()), "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_streams_jars()}/*"),
-                *("-Dorg.slf4j.simpleLogger.defaultLogLevel=error", str(PROGRAM)),
-                *(broker.bootstrap, name, *topics, str(state), state.name, *how),
-            ],
+            dying_with_parent(
+                [
+                    *program_command(PROGRAM, QUIET, jars=kafka_streams_jars()),
+                    *(broker.bootstrap, name, *topics, str(state), state.name, *how),
+                ]
+            ),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

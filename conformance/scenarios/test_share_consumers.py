@@ -14,8 +14,8 @@ from confluent_kafka import AcknowledgeType, ShareConsumer
 
 from conformance.conftest import NewBroker
 from conformance.harness.broker import Broker
-from conformance.harness.jars import kafka_jars
-from conformance.harness.java import find_java
+from conformance.harness.java_program import program_command
+from conformance.harness.process import dying_with_parent
 from conformance.harness.tools import run_tool
 from conformance.scenarios.test_java_tools import ran
 from kafkalite.config.choices import STATES_NOWHERE
@@ -56,11 +56,12 @@ def topic_of(broker: Broker, name: str, *values: str) -> str:
 def member(broker: Broker, topic: str, group: str, scenario: str, wanted: int) -> dict[str, str]:
     """The report of a member that goes on until it has accepted so many records."""
     answer = subprocess.run(
-        [
-            *(str(find_java()), "-XX:TieredStopAtLevel=1", "-cp", f"{kafka_jars()}/*"),
-            *("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", str(PROGRAM)),
-            *(broker.bootstrap, topic, group, scenario, str(wanted)),
-        ],
+        dying_with_parent(
+            [
+                *program_command(PROGRAM, "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"),
+                *(broker.bootstrap, topic, group, scenario, str(wanted)),
+            ]
+        ),
         check=True,
         capture_output=True,
         text=True,
