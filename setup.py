@@ -81,8 +81,18 @@ def extensions() -> list[Extension]:
     return [*by_mypyc, *by_cython]
 
 
+def options() -> dict[str, dict[str, str]]:
+    """A compiled build leaves its notes in a place of its own: an editable install may be made at
+    the same time."""
+    if not COMPILED:
+        return {}
+    (ROOT / "build").mkdir(exist_ok=True)
+    return {"egg_info": {"egg_base": str(ROOT / "build")}}
+
+
 setup(
     cmdclass={"build_py": FreshBuild},
     ext_modules=extensions(),
+    options=options(),
     setup_requires=COMPILERS if COMPILED else [],
 )
