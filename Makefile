@@ -71,7 +71,7 @@ slow: $(VENV)/.installed-test ## the long ones: processes, crashes at every oper
 	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),20) KAFKALITE_ELEMENTS=$(or $(ELEMENTS),20000) $(BIN)/python -m pytest -q -n auto --dist worksteal -m slow
 
 conformance: $(VENV)/.installed-test java-if-any ## real clients against a started kafkalite
-	$(BIN)/python -m pytest -q -n 3 --dist loadgroup --no-loadscope-reorder conformance
+	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder conformance
 
 pipelines: $(SPARK_VENV)/.installed-test java-if-any ## kafkalite.spark: the source, the sink, the pipelines
 	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q $(if $(ROWS),-o faulthandler_timeout=0) -n 2 --dist loadfile tests/kafkalite/spark conformance/pipelines

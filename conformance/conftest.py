@@ -21,7 +21,10 @@ LIVING = pytest.StashKey[list[Broker]]()
 NewBroker = Callable[..., Broker]
 
 TOGETHER = {"clients", "cluster", "differential", "java_codec", "spark"}
-LONGEST = {"test_exactly_once"}
+# These take long and share nothing with their folder that another worker could not start as well.
+APART = {"test_faults", "test_generated", "test_generated_queues", "test_generated_streams"}
+# The longest begin first, so that no worker is alone in the end.
+LONGEST = ("differential", "test_generated", "spark", "test_queue_proof", "test_cluster")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -51,14 +54,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Outcomes(config, file))
 
 
+def group_of(item: pytest.Item) -> str:
+    """Tests of one group run in one process, one after the other."""
+    folder = item.path.parent.name
+    return folder if folder in TOGETHER and item.path.stem not in APART else item.path.stem
+
+
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Several processes (`-n`): what shares a JVM stays together, and the longest begin."""
     for item in items:
-        folder = item.path.parent.name
-        group = folder if folder in TOGETHER else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+        item.add_marker(pytest.mark.xdist_group(group_of(item)))
+    order = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(group_of(item), len(LONGEST)))
 
 
 @pytest.hookimpl(wrapper=True)
