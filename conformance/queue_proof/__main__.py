@@ -26,8 +26,7 @@ from conformance.exactly_once_soak.__main__ import Killable
 from conformance.exactly_once_soak.feeder import Feeder
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
-from conformance.harness.jars import kafka_jars
-from conformance.harness.java import compile_java, find_java
+from conformance.harness.java_program import program_command
 from conformance.harness.kafkalite import Kafkalite
 from conformance.harness.members import Requests
 from conformance.harness.one_of_many import OneOfMany
@@ -48,8 +47,9 @@ PROGRAM = Path(__file__).parent / "Take.java"
 # Everything comes to rest within this time once nothing is killed any more, and the first worker
 # begins within it.
 REST_SECONDS = 120.0
-# Records that a worker had locked, and is gone with, come again within this time.
-LOCKED_SECONDS = 20.0
+# Records that a worker had locked, and is gone with, come again within this time: its session and
+# their locks are over by then. Those whose acknowledgement nobody saw do not come.
+LOCKED_SECONDS = 8.0
 LOCK_SECONDS = 2.0
 # A lock begins at the broker, and its records may be on their way to the consumer for long.
 CERTAIN_LOCK_SECONDS = LOCK_SECONDS / 2
@@ -82,9 +82,7 @@ class Worker:
             return
         self.started += 1
         name = f"{self.number}-{self.started}"
-        jvm = ["-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]
-        classes = f"{self.directory}:{kafka_jars()}/*"
-        command = [str(find_java()), *jvm, "-cp", classes, PROGRAM.stem]
+        command = program_command(PROGRAM, "-Xmx128m", "-XX:+UseSerialGC")
         arguments = [bootstrap, TOPIC, GROUP, str(self.directory / f"{name}.journal")]
         self.process = Process([*command, *arguments], self.directory / f"{name}.output")
         events["worker started"] += 1
@@ -181,7 +179,6 @@ def prove(
     """Run for that long after the first acknowledgement; what was wrong, or None. `program` stands
     for the command kafkalite."""
     chance = random.Random(seed)
-    compile_java(PROGRAM, kafka_jars(), directory)
     broker, end_broker = started(kind, directory / "broker", node_count, program)
     prepare(broker)
     proof = Proof(broker, directory)

@@ -8,8 +8,8 @@ import pytest
 from conformance.queue_proof.__main__ import prove
 from conformance.queue_proof.judge import Judge
 
-SECONDS = 30
-CLUSTER_SECONDS = 20
+SECONDS = 15
+CLUSTER_SECONDS = 12
 FORGETFUL = ("-m", "conformance.queue_proof.forgetful")
 
 
@@ -37,7 +37,7 @@ def test_accepted_records_never_come_again_from_three_brokers(
 def test_a_broker_that_forgets_is_found_out(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     if pytestconfig.getoption("--broker") != "kafkalite":
         pytest.skip("the fault is planted into kafkalite")
-    wrong = prove("kafkalite", 20, 1, tmp_path, program=FORGETFUL)
+    wrong = prove("kafkalite", SECONDS, 1, tmp_path, program=FORGETFUL)
     assert wrong is not None
     assert "acknowledged for good" in wrong
 
