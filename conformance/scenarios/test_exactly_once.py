@@ -7,7 +7,7 @@ import pytest
 
 from conformance.exactly_once_soak.__main__ import prove
 
-SECONDS = 120
+SECONDS = 45
 
 
 def test_every_record_exactly_once(pytestconfig: pytest.Config, tmp_path: Path) -> None:
