@@ -7,7 +7,7 @@ from kafkalite.group_coordinator.classic_member import ClassicMember
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.join_group import JoinGroupResponse, JoinGroupResponseMember
 from kafkalite.wire.messages.leave_group import MemberIdentity, MemberResponse
-from kafkalite.wire.messages.sync_group import SyncGroupResponse
+from kafkalite.wire.messages.sync_group import SyncGroupResponseRow
 
 
 def joined(group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
@@ -32,12 +32,8 @@ def joined(group: ClassicGroup, member: ClassicMember) -> JoinGroupResponse:
     )
 
 
-def synced(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponse:
-    return SyncGroupResponse(
-        protocol_type=group.protocol_type,
-        protocol_name=group.protocol_name,
-        assignment=member.assignment,
-    )
+def synced(group: ClassicGroup, member: ClassicMember) -> SyncGroupResponseRow:
+    return 0, ErrorCode.NONE, group.protocol_type, group.protocol_name, member.assignment
 
 
 def leave_each(

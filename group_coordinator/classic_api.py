@@ -11,6 +11,7 @@ from collections.abc import Callable
 from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_in_consumer import ClassicInConsumer
+from kafkalite.group_coordinator.classic_member import sync_refused
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.pending_response import Parked
@@ -24,7 +25,7 @@ from kafkalite.wire.messages.leave_group import (
     LeaveGroupResponse,
     MemberResponse,
 )
-from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkalite.wire.messages.sync_group import SyncGroupRequestRow, SyncGroupResponseRow
 
 
 class ClassicGroupRequests:
@@ -88,23 +89,26 @@ class ClassicGroupRequests:
         except KafkaError as refused:
             return JoinGroupResponse(error_code=refused.code)  # without the member's id, as Kafka
 
-    def sync_group(self, context: Context, request: SyncGroupRequest) -> Parked[SyncGroupResponse]:
+    def sync_group(
+        self, context: Context, request: SyncGroupRequestRow
+    ) -> Parked[SyncGroupResponseRow]:
         """Answered when the leader has synced."""
-        parked = Parked[SyncGroupResponse]()
+        parked = Parked[SyncGroupResponseRow]()
+        group_id = request[0]
         try:
-            check_group_id(request.group_id)
-            shard = self._shards.shard_of(request.group_id, context.node_id)
-            group = shard.groups.get(request.group_id)
+            check_group_id(group_id)
+            shard = self._shards.shard_of(group_id, context.node_id)
+            group = shard.groups.get(group_id)
             if group is None or group.is_empty:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-            if isinstance(group, ConsumerGroup):
-                parked.answer(self._in_consumer_group.sync(group, request))
-            elif isinstance(group, ClassicGroup):
+            if isinstance(group, ClassicGroup):
                 self._protocol.sync(group, request, parked.answer)
+            elif isinstance(group, ConsumerGroup):
+                parked.answer(self._in_consumer_group.sync(group, request))
             else:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         except KafkaError as refused:
-            parked.answer(SyncGroupResponse(error_code=refused.code))
+            parked.answer(sync_refused(refused.code))
         return parked
 
     def heartbeat(self, context: Context, request: HeartbeatRequestRow) -> HeartbeatResponseRow:
@@ -115,12 +119,12 @@ class ClassicGroupRequests:
             group = shard.groups.get(group_id)
             if group is None:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
-            if isinstance(group, ConsumerGroup):
+            if isinstance(group, ClassicGroup):
+                error_code = self._protocol.heartbeat(group, member_id, instance_id, generation_id)
+            elif isinstance(group, ConsumerGroup):
                 error_code = self._in_consumer_group.heartbeat(
                     group, member_id, instance_id, generation_id
                 )
-            elif isinstance(group, ClassicGroup):
-                error_code = self._protocol.heartbeat(group, member_id, instance_id, generation_id)
             else:
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
         except KafkaError as refused:

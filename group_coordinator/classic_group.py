@@ -20,13 +20,13 @@ from enum import Enum
 from typing import Literal
 
 from kafkalite.group_coordinator import state_log
-from kafkalite.group_coordinator.classic_member import ClassicMember
+from kafkalite.group_coordinator.classic_member import ClassicMember, sync_refused
 from kafkalite.group_coordinator.subscriptions import subscribed_topics_of
 from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.java_order import in_map_order
 from kafkalite.wire.messages.join_group import JoinGroupResponse
-from kafkalite.wire.messages.sync_group import SyncGroupResponse
+from kafkalite.wire.messages.sync_group import SyncGroupResponseRow
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
@@ -188,7 +188,7 @@ class ClassicGroup:
         self.answer_join(
             old, JoinGroupResponse(member_id=old.member_id, error_code=ErrorCode.FENCED_INSTANCE_ID)
         )
-        self.answer_sync(old, SyncGroupResponse(error_code=ErrorCode.FENCED_INSTANCE_ID))
+        self.answer_sync(old, sync_refused(ErrorCode.FENCED_INSTANCE_ID))
         del self.members[old.member_id]
         if self.leader_id == old.member_id:
             self.leader_id = new_member_id
@@ -249,7 +249,7 @@ class ClassicGroup:
             self._awaiting_join_count -= member.member_id in self.members
             answer(response)
 
-    def answer_sync(self, member: ClassicMember, response: SyncGroupResponse) -> bool:
+    def answer_sync(self, member: ClassicMember, response: SyncGroupResponseRow) -> bool:
         if member.answer_sync is None:
             return False
         answer, member.answer_sync = member.answer_sync, None

@@ -29,7 +29,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkalite.wire.messages.leave_group import MemberIdentity, MemberResponse
-from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkalite.wire.messages.sync_group import SyncGroupRequestRow, SyncGroupResponseRow
 
 
 class ClassicInConsumer:
@@ -122,16 +122,15 @@ class ClassicInConsumer:
             topic_id: frozenset(partitions) for topic_id, partitions in ids if topic_id is not None
         }
 
-    def sync(self, group: ConsumerGroup, request: SyncGroupRequest) -> SyncGroupResponse:
+    def sync(self, group: ConsumerGroup, request: SyncGroupRequestRow) -> SyncGroupResponseRow:
         """The member's assignment, as the leader of a classic group would have made it."""
-        member = self._member(group, request.member_id, request.group_instance_id)
+        _, generation_id, member_id, instance_id, protocol_type, protocol_name, _ = request
+        member = self._member(group, member_id, instance_id)
         assert member.classic is not None
         first = member.classic.supported_protocols[0]
-        if request.generation_id != member.member_epoch:
+        if generation_id != member.member_epoch:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        if differs(request.protocol_type, group.protocol_type) or differs(
-            request.protocol_name, first.name
-        ):
+        if differs(protocol_type, group.protocol_type) or differs(protocol_name, first.name):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         unrevoked = member.state is MemberState.UNREVOKED
         if group.epoch > member.member_epoch and not unrevoked:
@@ -139,11 +138,8 @@ class ClassicInConsumer:
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         self._consumer.timers_of(group, member.member_id).sync.cancel()
         self._consumer.put_off(group, member.member_id)
-        return SyncGroupResponse(
-            protocol_type=request.protocol_type,
-            protocol_name=request.protocol_name,
-            assignment=encoded_assignment(by_name(member.assigned, self._topics), first.metadata),
-        )
+        assignment = encoded_assignment(by_name(member.assigned, self._topics), first.metadata)
+        return 0, ErrorCode.NONE, protocol_type, protocol_name, assignment
 
     def heartbeat(
         self, group: ConsumerGroup, member_id: str, instance_id: str | None, generation_id: int

@@ -4,11 +4,12 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 
 from kafkalite.group_coordinator.timers import Timer, Timers
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.join_group import JoinGroupRequestProtocol, JoinGroupResponse
-from kafkalite.wire.messages.sync_group import SyncGroupResponse
+from kafkalite.wire.messages.sync_group import SyncGroupResponseRow
 
 AnswerJoin = Callable[[JoinGroupResponse], None]
-AnswerSync = Callable[[SyncGroupResponse], None]
+AnswerSync = Callable[[SyncGroupResponseRow], None]
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -55,3 +56,8 @@ class ClassicMember:
     def put_off(self, sessions: Timers) -> None:
         """The member was heard of: its session begins anew."""
         sessions.set(self.session, self.session_timeout_ms / 1000)
+
+
+def sync_refused(error_code: ErrorCode) -> SyncGroupResponseRow:
+    """The answer to a SyncGroup that gets no assignment."""
+    return 0, error_code, None, None, b""

@@ -18,7 +18,12 @@ from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.classic_answers import joined, leave_each, synced
 from kafkalite.group_coordinator.classic_group import ClassicGroup, Event, State
-from kafkalite.group_coordinator.classic_member import AnswerJoin, AnswerSync, ClassicMember
+from kafkalite.group_coordinator.classic_member import (
+    AnswerJoin,
+    AnswerSync,
+    ClassicMember,
+    sync_refused,
+)
 from kafkalite.group_coordinator.classic_rebalance import ClassicRebalances
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.timers import Timer
@@ -28,7 +33,7 @@ from kafkalite.wire.messages.join_group import (
     JoinGroupResponse,
 )
 from kafkalite.wire.messages.leave_group import MemberIdentity, MemberResponse
-from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkalite.wire.messages.sync_group import SyncGroupRequestRow
 
 KNOWN_MEMBER_ID_SINCE = 4  # JoinGroup: KIP-394
 SKIP_ASSIGNMENT_SINCE = 9  # JoinGroup: KIP-814
@@ -244,15 +249,16 @@ class ClassicProtocol:
 
     # SyncGroup
 
-    def sync(self, group: ClassicGroup, request: SyncGroupRequest, answer: AnswerSync) -> None:
+    def sync(self, group: ClassicGroup, request: SyncGroupRequestRow, answer: AnswerSync) -> None:
         """Answer, or park until the leader's assignment is there. KafkaError when refused."""
+        _, generation_id, member_id, instance_id, protocol_type, protocol_name, given = request
         if group.state is State.DEAD:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        member = group.validate_member(request.member_id, request.group_instance_id)
-        if request.generation_id != group.generation_id:
+        member = group.validate_member(member_id, instance_id)
+        if generation_id != group.generation_id:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
-        if differs(request.protocol_type, group.protocol_type) or differs(
-            request.protocol_name, group.protocol_name
+        if differs(protocol_type, group.protocol_type) or differs(
+            protocol_name, group.protocol_name
         ):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
         if group.state is State.PREPARING_REBALANCE:
@@ -264,9 +270,7 @@ class ClassicProtocol:
         if group.state is State.STABLE:
             group.answer_sync(member, synced(group, member))
         elif member.member_id == group.leader_id:
-            self.rebalances.assign(
-                group, {a.member_id: bytes(a.assignment) for a in request.assignments}
-            )
+            self.rebalances.assign(group, {each: bytes(assignment) for each, assignment in given})
 
     # Heartbeat, LeaveGroup, silence
 
@@ -306,7 +310,7 @@ class ClassicProtocol:
 
     def _dismiss(self, group: ClassicGroup, member: ClassicMember) -> None:
         group.answer_join(member, JoinGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
-        group.answer_sync(member, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
+        group.answer_sync(member, sync_refused(ErrorCode.UNKNOWN_MEMBER_ID))
         group.remove(member.member_id)
 
     def watch(self, group: ClassicGroup, member: ClassicMember) -> None:
@@ -348,7 +352,7 @@ def tell_waiting(group: ClassicGroup, error_code: ErrorCode) -> None:
         group.answer_join(
             member, JoinGroupResponse(member_id=member.member_id, error_code=error_code)
         )
-        group.answer_sync(member, SyncGroupResponse(error_code=error_code))
+        group.answer_sync(member, sync_refused(error_code))
 
 
 def differs(named: str | None, actual: str | None) -> bool:

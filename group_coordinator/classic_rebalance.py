@@ -16,10 +16,10 @@ import contextlib
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_answers import joined, synced
 from kafkalite.group_coordinator.classic_group import ClassicGroup, Event, State
+from kafkalite.group_coordinator.classic_member import sync_refused
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.sync_group import SyncGroupResponse
 
 
 class ClassicRebalances:
@@ -165,9 +165,7 @@ class ClassicRebalances:
     def _hand_out(self, group: ClassicGroup, error_code: ErrorCode) -> None:
         for member in tuple(group.members.values()):
             response = (
-                synced(group, member)
-                if error_code is ErrorCode.NONE
-                else SyncGroupResponse(error_code=error_code)
+                synced(group, member) if error_code is ErrorCode.NONE else sync_refused(error_code)
             )
             if group.answer_sync(member, response):
                 # Parked, it could not heartbeat; its session begins anew.

@@ -13,8 +13,9 @@ class Parked(Generic[T]):
     __slots__ = ("_answered", "_response")
 
     def __init__(self) -> None:
-        self._answered = trio.Event()
         self._response: T | None = None
+        # There once somebody waits.
+        self._answered: trio.Event | None = None
 
     @property
     def is_answered(self) -> bool:
@@ -23,10 +24,17 @@ class Parked(Generic[T]):
 
     def answer(self, response: T) -> None:
         self._response = response
-        self._answered.set()
+        if self._answered is not None:
+            self._answered.set()
+
+    @property
+    def response_now(self) -> T:
+        """The response of a request that `is_answered`."""
+        assert self._response is not None
+        return self._response
 
     async def response(self) -> T:
         if self._response is None:
+            self._answered = trio.Event()
             await self._answered.wait()
-        assert self._response is not None
-        return self._response
+        return self.response_now

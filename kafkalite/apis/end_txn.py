@@ -10,10 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
-from kafkalite.coordinators.transaction_coordinator.transaction import VERSION_1, VERSION_2
+from kafkalite.coordinators.transaction_coordinator.transaction import (
+    NO_EPOCH,
+    NO_PRODUCER_ID,
+    VERSION_1,
+    VERSION_2,
+)
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+from kafkalite.wire.messages.end_txn import EndTxnRequestRow, EndTxnResponseRow
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
@@ -22,18 +27,21 @@ _PRODUCER_FENCED_SINCE: Final = 2
 _SECOND_GENERATION_SINCE: Final = 5
 
 
-def handle(services: Services, context: RequestContext, request: EndTxnRequest) -> EndTxnResponse:
+def handle(
+    services: Services, context: RequestContext, request: EndTxnRequestRow
+) -> EndTxnResponseRow:
+    transactional_id, producer_id, producer_epoch, is_commit = request
     version = VERSION_2 if context.api_version >= _SECOND_GENERATION_SINCE else VERSION_1
     try:
         producer_id, producer_epoch = services.transaction_coordinator.end(
-            Producer(request.transactional_id, request.producer_id, request.producer_epoch),
+            Producer(transactional_id, producer_id, producer_epoch),
             context.node_id,
-            commit=request.committed,
+            commit=is_commit,
             client_version=version,
         )
     except KafkaError as error:
         code = error.code
         if code is ErrorCode.PRODUCER_FENCED and context.api_version < _PRODUCER_FENCED_SINCE:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
-        return EndTxnResponse(error_code=code)
-    return EndTxnResponse(producer_id=producer_id, producer_epoch=producer_epoch)
+        return 0, code, NO_PRODUCER_ID, NO_EPOCH
+    return 0, ErrorCode.NONE, producer_id, producer_epoch

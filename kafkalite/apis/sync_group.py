@@ -5,29 +5,35 @@ v3 knows static members (KIP-345), v5 names the protocol that was chosen (KIP-55
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, Final
 
+from kafkalite.group_coordinator.classic_member import sync_refused
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
+from kafkalite.wire.messages.sync_group import SyncGroupRequestRow, SyncGroupResponseRow
 
 if TYPE_CHECKING:
+    from kafkalite.group_coordinator.pending_response import Parked
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
 PROTOCOL_SINCE: Final = 5
 
 
-async def handle(
-    services: Services, context: RequestContext, request: SyncGroupRequest
-) -> SyncGroupResponse:
+def handle(
+    services: Services, context: RequestContext, request: SyncGroupRequestRow
+) -> SyncGroupResponseRow | Coroutine[Any, Any, SyncGroupResponseRow]:
     """Answered when the leader has synced."""
-    if context.api_version >= PROTOCOL_SINCE and None in (
-        request.protocol_type,
-        request.protocol_name,
-    ):
-        return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    context.heard_of(request.group_id, request.member_id)
+    group_id, _, member_id, _, protocol_type, protocol_name, _ = request
+    if context.api_version >= PROTOCOL_SINCE and (protocol_type is None or protocol_name is None):
+        return sync_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    context.heard_of(group_id, member_id)
     parked = services.group_coordinator.classic.sync_group(context, request)
-    if not parked.is_answered:
-        await context.connection.move_to_task()
+    return parked.response_now if parked.is_answered else _when_answered(context, parked)
+
+
+async def _when_answered(
+    context: RequestContext, parked: Parked[SyncGroupResponseRow]
+) -> SyncGroupResponseRow:
+    await context.connection.move_to_task()
     return await parked.response()

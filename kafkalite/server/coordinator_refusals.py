@@ -155,6 +155,10 @@ def _of_transaction(request: Any) -> Collection[str]:
     return (request.transactional_id,) if request.transactional_id else ()
 
 
+def _of_ended(request: Any) -> Collection[str]:
+    return (request[0],) if request[0] else ()
+
+
 def _not_initialized(
     context: RequestContext, made: object, failed: Failed
 ) -> InitProducerIdResponse:
@@ -246,7 +250,7 @@ GUARDS: Final[Mapping[ApiKey, Guard]] = {
     ApiKey.OFFSET_FETCH: Guard(_of_offset_fetch, _not_fetched),
     ApiKey.OFFSET_DELETE: Guard(_of_message, _with_code(OffsetDeleteResponse)),
     ApiKey.JOIN_GROUP: Guard(_of_message, _not_joined),
-    ApiKey.SYNC_GROUP: Guard(_of_message, _with_code(SyncGroupResponse)),
+    ApiKey.SYNC_GROUP: Guard(_of_row(0), _row_with_code(SyncGroupResponse)),
     ApiKey.HEARTBEAT: Guard(_of_row(0), _not_heard),
     ApiKey.LEAVE_GROUP: Guard(_of_message, _with_code(LeaveGroupResponse)),
     ApiKey.CONSUMER_GROUP_HEARTBEAT: Guard(
@@ -285,7 +289,7 @@ GUARDS: Final[Mapping[ApiKey, Guard]] = {
     ApiKey.ADD_OFFSETS_TO_TXN: Guard(
         _of_transaction, _with_code(AddOffsetsToTxnResponse), TRANSACTIONS_TOPIC
     ),
-    ApiKey.END_TXN: Guard(_of_transaction, _with_code(EndTxnResponse), TRANSACTIONS_TOPIC),
+    ApiKey.END_TXN: Guard(_of_ended, _row_with_code(EndTxnResponse), TRANSACTIONS_TOPIC),
     ApiKey.DESCRIBE_TRANSACTIONS: Guard(
         _listed("transactional_ids"), _not_described, TRANSACTIONS_TOPIC
     ),

@@ -37,10 +37,8 @@ class CoordinatorInMessages:
         return answer
 
     async def sync_group(self, context: object, request: SyncGroupRequest) -> SyncGroupResponse:
-        answer: SyncGroupResponse = await self._coordinator.classic.sync_group(
-            context, request
-        ).response()
-        return answer
+        row = await self._coordinator.classic.sync_group(context, rows_of(request)).response()
+        return message_of_row(SyncGroupResponse, row)
 
     async def heartbeat(self, context: object, request: HeartbeatRequest) -> HeartbeatResponse:
         row = self._coordinator.classic.heartbeat(context, rows_of(request))

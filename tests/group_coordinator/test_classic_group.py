@@ -18,7 +18,12 @@ from kafkalite.group_coordinator.timers import Timers
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkalite.wire.messages.leave_group import MemberIdentity
-from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
+from kafkalite.wire.messages.sync_group import (
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
+    SyncGroupResponse,
+)
+from kafkalite.wire.rows import message_of_row, rows_of
 from tests.group_coordinator.in_memory import MemoryTopics
 
 State, Event = ClassicGroupState, ClassicGroupEvent
@@ -115,7 +120,11 @@ class Stage:
             assignments=[SyncGroupRequestAssignment(member_id=member_id, assignment=b"all")],
         )
         answers = []
-        self.protocol.sync(self.group, request, answers.append)
+        self.protocol.sync(
+            self.group,
+            rows_of(request),
+            lambda row: answers.append(message_of_row(SyncGroupResponse, row)),
+        )
         return answers
 
     def bring_to(self, state):

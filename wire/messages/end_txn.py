@@ -8,6 +8,8 @@ Commits or aborts a transaction (KIP-98).
     5  each transaction has a new producer epoch, which is in the response (KIP-890)
 """
 
+from typing import TypeAlias
+
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import boolean, int16, int32, int64, string
 from kafkalite.wire.schema import field, request, response
@@ -27,3 +29,8 @@ class EndTxnResponse:
     error_code: int = field(int16)
     producer_id: int = field(int64, since=5, default=-1, ignorable=True)
     producer_epoch: int = field(int16, since=5, default=-1, ignorable=True)
+
+
+# The same as rows (wire/rows.py).
+EndTxnRequestRow: TypeAlias = tuple[str, int, int, bool]
+EndTxnResponseRow: TypeAlias = tuple[int, int, int, int]

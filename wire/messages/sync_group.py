@@ -8,6 +8,8 @@ The leader of a classic group brings the assignments, and every member gets its 
     5  protocol type and name, which must agree with the group (KIP-559)
 """
 
+from typing import TypeAlias
+
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import bytes_, int16, int32, nullable_string, string
 from kafkalite.wire.schema import array, field, request, response, struct
@@ -37,3 +39,10 @@ class SyncGroupResponse:
     protocol_type: str | None = field(nullable_string, since=5, ignorable=True)
     protocol_name: str | None = field(nullable_string, since=5, ignorable=True)
     assignment: bytes = field(bytes_)
+
+
+# The same as rows (wire/rows.py).
+SyncGroupRequestRow: TypeAlias = tuple[
+    str, int, str, str | None, str | None, str | None, list[tuple[str, bytes]]
+]
+SyncGroupResponseRow: TypeAlias = tuple[int, int, str | None, str | None, bytes]

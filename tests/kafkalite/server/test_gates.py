@@ -12,8 +12,8 @@ from kafkalite.server.gates import Gate, Gates, when_done
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
+from kafkalite.wire.messages.join_group import JoinGroupRequest
 from kafkalite.wire.messages.metadata import MetadataRequest
-from kafkalite.wire.messages.sync_group import SyncGroupRequest
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
 
 HEARTBEAT = APIS[ApiKey.HEARTBEAT]
@@ -87,10 +87,10 @@ def test_other_gates_from_the_next_request_on() -> None:
 async def test_a_gate_sees_the_response_of_a_handler_that_waits() -> None:
     notes: list[str] = []
     gates = Gates(count=noting("count", notes))
-    handle = gates.around(APIS[ApiKey.SYNC_GROUP], APIS[ApiKey.SYNC_GROUP].load())
+    handle = gates.around(APIS[ApiKey.JOIN_GROUP], APIS[ApiKey.JOIN_GROUP].load())
     with one_dispatcher() as asked:
         context = asked.connection().context
-        handling = handle(asked.services, context, SyncGroupRequest())
-        assert notes == ["count SYNC_GROUP"]
+        handling = handle(asked.services, context, JoinGroupRequest())
+        assert notes == ["count JOIN_GROUP"]
         assert (await handling).error_code == ErrorCode.INVALID_GROUP_ID
-    assert notes == ["count SYNC_GROUP", "count done"]
+    assert notes == ["count JOIN_GROUP", "count done"]
