@@ -13,11 +13,12 @@ Source: Kafka's GroupCoordinatorRecordHelpers and its message schemas.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from struct import Struct
 from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
-from kafkalite.group_coordinator.offset_table import NO_PRODUCER_ID, CommittedOffset
+from kafkalite.group_coordinator.offset_table import NO_PRODUCER_ID, NO_TIMESTAMP, CommittedOffset
 from kafkalite.wire.messages.stored import (
     CONSUMER_OFFSETS,
     decode,
@@ -50,6 +51,10 @@ _PARTITION_BYTES: Final = 4
 _pack_partition: Final = Struct(">i").pack
 _VALUE_START_BYTES: Final = 14
 _pack_value_start: Final = Struct(">hqi").pack  # version, offset, leader epoch
+_pack_timestamp: Final = Struct(">q").pack
+_TIMESTAMP_BYTES: Final = 8
+# Groups commit for the same topics, with the same metadata, again and again.
+_KEPT: Final = 1024
 
 
 @dataclass(slots=True)
@@ -110,7 +115,8 @@ class CommitEncoder:
     """Encodes what a group commits for one topic at one time.
 
     Of a key only the partition differs then, its last four bytes, and of a value the offset and the
-    leader epoch, its first. So the rest is encoded once, not for each partition.
+    leader epoch, its first. So the rest is encoded once, not for each partition; and what does not
+    depend on the time is kept.
     """
 
     __slots__ = ("_end", "_expires", "_key_start", "_metadata", "_rest")
@@ -118,7 +124,7 @@ class CommitEncoder:
     def __init__(
         self, group_id: str, topic: str, topic_id: UUID, now_ms: int, expire_ms: int
     ) -> None:
-        self._key_start = _encode_key((group_id, topic, 0))[:-_PARTITION_BYTES]
+        self._key_start = _key_start(group_id, topic)
         self._rest = (now_ms, expire_ms, topic_id)
         self._expires = expire_ms >= 0
         # The end of the last value, and its metadata: most commits have the same, none.
@@ -131,9 +137,26 @@ class CommitEncoder:
         if self._expires:
             return key, _encode_value_with_expiry((offset, leader_epoch, metadata, *self._rest))
         if metadata != self._metadata or not self._end:
-            whole = _encode_value((0, 0, metadata, *self._rest))
-            self._end, self._metadata = whole[_VALUE_START_BYTES:], metadata
+            now_ms, _, topic_id = self._rest
+            before, after = _around_timestamp(metadata, topic_id.int)
+            self._end, self._metadata = before + _pack_timestamp(now_ms) + after, metadata
         return key, _pack_value_start(OFFSET_COMMIT_VERSION, offset, leader_epoch) + self._end
+
+
+@lru_cache(maxsize=_KEPT)
+def _key_start(group_id: str, topic: str) -> bytes:
+    return _encode_key((group_id, topic, 0))[:-_PARTITION_BYTES]
+
+
+@lru_cache(maxsize=_KEPT)
+def _around_timestamp(metadata: str, topic_id: int) -> tuple[bytes, bytes]:
+    """A value after its leader epoch, without the time of the commit; a topic's id as a number."""
+    one, other = (
+        _encode_value((0, 0, metadata, now_ms, NO_TIMESTAMP, UUID(int=topic_id)))
+        for now_ms in (0, -1)
+    )
+    here = next(i for i, byte in enumerate(one) if byte != other[i])
+    return one[_VALUE_START_BYTES:here], one[here + _TIMESTAMP_BYTES :]
 
 
 def offset_tombstone(group_id: str, topic: str, partition: int) -> StateRecord:
