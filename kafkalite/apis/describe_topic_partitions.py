@@ -76,7 +76,7 @@ def _describe(
 def _page(
     services: Services, listener_name: str, topic: Topic, start: int, count: int
 ) -> Steps[DescribeTopicPartitionsResponseTopic]:
-    cache = services.cluster.topic_cache.setdefault(topic.topic_id, {})
+    cache = services.cluster.topic_cache.setdefault(topic.topic_id.int, {})
     key = ("describe topic partitions", listener_name, start, count)
     page: DescribeTopicPartitionsResponseTopic | None = cache.get(key)
     if page is None:

@@ -69,13 +69,18 @@ def handle(
         return at_once(steps)
     kept: dict[object, SharedResponse]
     kept = services.cluster.cache.setdefault(("metadata responses", context.listener_name), {})
-    question = (context.api_version, *flags, *asked)
+    # A UUID's hash is a function of Python's, and slow.
+    question = (context.api_version, *flags, *[(topic_id.int, name) for topic_id, name in asked])
     known = kept.get(question)
     if known is not None:
         return known
-    if _is_long(services, request):
+    described = _described_before(services, context, asked)
+    if described is not None:
+        row = _answer(services, context, request, described)
+    elif _is_long(services, request):
         return _in_slices(_response(services, context, request), context)
-    row = at_once(_response(services, context, request))
+    else:
+        row = at_once(_response(services, context, request))
     if len(kept) >= _MOST_KEPT or not _is_lasting(row):
         return row
     shared = kept[question] = SharedResponse(row)
@@ -121,7 +126,7 @@ def _response(
     services: Services, context: RequestContext, request: MetadataRequestRow
 ) -> WaitingSteps[MetadataResponseRow]:
     version = context.api_version
-    asked, creates, with_cluster_operations, with_topic_operations = request
+    asked, creates, _, _ = request
     by_id, is_nameless = yield from _look_at(asked or ())
     if version < 12 and (by_id or is_nameless):
         return _failed(asked or (), version, ErrorCode.INVALID_REQUEST)
@@ -135,6 +140,16 @@ def _response(
         topics = yield from _describe_by_id(services, context, asked)
     else:
         topics = yield from _describe_by_name(services, context, asked, creates=creates)
+    return _answer(services, context, request, topics)
+
+
+def _answer(
+    services: Services,
+    context: RequestContext,
+    request: MetadataRequestRow,
+    topics: list[MetadataResponseTopicRow],
+) -> MetadataResponseRow:
+    _, _, with_cluster_operations, with_topic_operations = request
     if with_topic_operations:
         topics = [topic if topic[1] is None else (*topic[:5], TOPIC_OPERATIONS) for topic in topics]
     cluster = services.cluster
@@ -147,6 +162,36 @@ def _response(
         CLUSTER_OPERATIONS if with_cluster_operations else _NOT_ASKED,
         0,
     )
+
+
+def _described_before(
+    services: Services, context: RequestContext, asked: Sequence[MetadataRequestTopicRow]
+) -> list[MetadataResponseTopicRow] | None:
+    """Rows of topics, each asked for once by its name, that were made since the metadata changed.
+
+    None if one of them is to be looked at, or if it is very much.
+    """
+    key, cache, topics = _kind(context), services.cluster.topic_cache, services.topics
+    names: set[str] = set()
+    found: list[MetadataResponseTopicRow] = []
+    count = 0
+    for topic_id, name in asked:
+        topic = None if name is None or topic_id.int else topics.get(name)
+        said = None if topic is None else cache.get(topic.topic_id.int)
+        described: MetadataResponseTopicRow | None = None if said is None else said.get(key)
+        if described is None or name is None:
+            return None
+        names.add(name)
+        found.append(described)
+        count += len(described[4])
+    return found if 0 < len(found) == len(names) and count < _MANY else None
+
+
+def _kind(context: RequestContext) -> tuple[str, str, int]:
+    """The key of what is said of a topic. The words differ between these three kinds of versions;
+    the encoding leaves out what a version does not have."""
+    kind = 0 if context.api_version == 0 else 1 if context.api_version < 6 else 6
+    return "metadata", context.listener_name, kind
 
 
 def _look_at(asked: Sequence[MetadataRequestTopicRow]) -> Steps[tuple[bool, bool]]:
@@ -248,10 +293,8 @@ def _brokers(services: Services, listener_name: str) -> list[MetadataResponseBro
 def _describe(
     services: Services, context: RequestContext, topic: Topic
 ) -> Steps[MetadataResponseTopicRow]:
-    cache = services.cluster.topic_cache.setdefault(topic.topic_id, {})
-    # The words differ between these three; the encoding leaves out what a version does not have.
-    kind = 0 if context.api_version == 0 else 1 if context.api_version < 6 else 6
-    key = ("metadata", context.listener_name, kind)
+    cache = services.cluster.topic_cache.setdefault(topic.topic_id.int, {})
+    key = _kind(context)
     described: MetadataResponseTopicRow | None = cache.get(key)
     if described is None:
         epoch = services.cluster.epoch
@@ -259,7 +302,7 @@ def _describe(
         for index, state in enumerate(topic.states):
             if index % _AT_ONCE == _AT_ONCE - 1:
                 yield
-            partitions.append(_partition(services, context.listener_name, kind, index, state))
+            partitions.append(_partition(services, context.listener_name, key[2], index, state))
         described = (0, topic.name, topic.topic_id, topic.is_internal, partitions, _NOT_ASKED)
         if services.cluster.epoch == epoch:
             cache[key] = described

@@ -92,8 +92,9 @@ class Cluster:
         self.nodes: dict[int, Node] = {}
         # Values that handlers made from the metadata, by keys of their own; empty after a change.
         self.cache: dict[Hashable, Any] = {}
-        # The same by topic: empty for a topic after a change of it, or of any node.
-        self.topic_cache: dict[UUID, dict[Hashable, Any]] = {}
+        # The same by a topic's id as a number: empty for a topic after a change of it, or of any
+        # node.
+        self.topic_cache: dict[int, dict[Hashable, Any]] = {}
         self.configs_warned_of: set[str] = set()
         # Raises ConfigError for stores that a node's listener cannot have: its name, new configs.
         self.check_stores: Callable[[int, str, Mapping[str, str]], None] = _no_check
@@ -148,7 +149,7 @@ class Cluster:
         if not kinds.isdisjoint(_TOPIC_RECORDS):
             for record in records:
                 if isinstance(record, _TOPIC_RECORDS):
-                    self.topic_cache.pop(record.topic_id, None)
+                    self.topic_cache.pop(record.topic_id.int, None)
         if not kinds.isdisjoint(BROKER_RECORDS):
             self.topic_cache.clear()
             self._rebuild_nodes()
