@@ -57,10 +57,10 @@ def accept(
         base_sequence,
         count,
     ) = _unpack_header(records)
-    body = memoryview(records)[ATTRIBUTES_POSITION:]
+    body = records[ATTRIBUTES_POSITION:]
     codec = attributes & COMPRESSION_MASK
-    plain = None if codec else body.tobytes()
-    under_crc = plain or body
+    plain = None if codec else bytes(body)
+    under_crc = memoryview(body) if plain is None else plain
     # Negative timestamps, which no producer writes, are validation.py's.
     lowest = max(now_ms - config.max_age_ms, NO_TIMESTAMP) - base_timestamp
     largest = max_timestamp - base_timestamp
@@ -74,7 +74,7 @@ def accept(
         and lowest <= largest <= MOST
         and (producer_id <= NO_PRODUCER_ID or base_sequence >= 0)
         and crc == crc32c(under_crc)
-        and (data := plain or _decompressed(codec, body[_RECORDS_UNDER_CRC:])) is not None
+        and (data := _records(codec, body) if plain is None else plain) is not None
         and walk(
             data,
             0 if codec else _RECORDS_UNDER_CRC,
@@ -98,6 +98,10 @@ def accept(
         base_sequence,
         count,
     )
+
+
+def _records(codec: int, under_crc: bytes | bytearray | memoryview) -> bytes | None:
+    return _decompressed(codec, memoryview(under_crc)[_RECORDS_UNDER_CRC:])
 
 
 def _decompressed(codec: int, data: memoryview) -> bytes | None:

@@ -74,7 +74,8 @@ class ApiCodec:
     def parse(self, frame: InMemory, client_id_size: int) -> tuple[str | None, Any]:
         """Client id and body of a request of this API and version.
 
-        Records are views into the frame, all else is copied. Raises Malformed; ManyElements where
+        Records are views into the frame, all else is copied; in rows only those of large frames,
+        which are views themselves. Raises Malformed; ManyElements where
         `parse_in_slices` is to be asked.
         """
         end = len(frame)

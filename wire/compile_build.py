@@ -104,7 +104,7 @@ class BuilderWriter(SourceWriter, ABC):
         tag = unsigned_varint(field.tag or 0)
         if isinstance(field.element, FieldType) and field.shape is Shape.ONE:
             if field.element.name == "uuid":
-                self.write(f"tags.append({tag + bytes([16])!r} + {value}.bytes)")
+                self.write(f"tags.append({tag + bytes([16])!r} + {value}.int.to_bytes(16))")
                 return
             if field.element.name in FORMATS:
                 format_, size = FORMATS[field.element.name]
@@ -197,7 +197,8 @@ class BuilderWriter(SourceWriter, ABC):
 
     def plain(self, type_: FieldType[Any], value: str, nullable: bool) -> None:
         if type_.name == "uuid":
-            self.run.append(("16s", f"{value}.bytes"))
+            # `bytes` of a UUID is a function of Python's.
+            self.run.append(("16s", f"{value}.int.to_bytes(16)"))
         elif type_.name in FORMATS:
             self.run.append((FORMATS[type_.name][0], value))
         else:

@@ -104,6 +104,7 @@ class ParserWriter(SourceWriter, ABC):
         }
         super().__init__(version, flexible=flexible, names=names)
         self.in_memoryview = in_memoryview
+        self.copies_records = False
         self.mode = mode
         self.counted = mode is not Mode.FAST
         self.run: list[tuple[str, int, str]] = []
@@ -231,10 +232,10 @@ class ParserWriter(SourceWriter, ABC):
         self.length(type_.name, nullable, compact)
         self.null_or(target, nullable, compact)
         cut = f"buf[pos : (pos := pos + n{' - 1' if compact else ''})]"
-        if type_.name == "records":
+        if type_.name == "records" and not self.copies_records:
             self.uses_view = True
             self.write(f"{target} = view{cut[3:]}")
-        elif type_.name == "bytes":
+        elif type_.name in ("bytes", "records"):
             self.write(f"{target} = {f'bytes({cut})' if self.in_memoryview else cut}")
         elif self.mode is Mode.SLOW:
             self.write(f'{target} = str({cut}, "utf-8", "replace")')

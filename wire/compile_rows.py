@@ -43,6 +43,8 @@ class RowParserWriter(ParserWriter):
         self, version: int, *, flexible: bool, in_memoryview: bool, mode: Mode = Mode.FAST
     ) -> None:
         super().__init__(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
+        # Frames that are bytes are small: to copy their records costs less than to make views.
+        self.copies_records = not in_memoryview
         self.names["NO_UUID"] = NO_UUID
         self.names["skip_tags"] = skip_tags
 
@@ -136,7 +138,7 @@ class RowBuilderWriter(BuilderWriter):
             elif not isinstance(element, FieldType):
                 return
             elif element.name == "uuid":
-                run.append(("16s", f"{value}.bytes"))
+                run.append(("16s", f"{value}.int.to_bytes(16)"))
             elif element.name in FORMATS:
                 run.append((FORMATS[element.name][0], value))
             elif nullable and element.name != "records":

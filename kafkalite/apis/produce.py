@@ -29,12 +29,12 @@ from kafkalite.log.errors import InvalidRecordsError
 from kafkalite.replica.partition import ALL_IN_SYNC, Partition
 from kafkalite.replica.pending_append import PendingAppend, until_flushed, until_seen
 from kafkalite.replica.produced_batches import (
-    WHOLE,
     Batches,
     check_shape,
     is_transactional,
     look_at,
     look_at_all,
+    may_be_refused,
 )
 from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.requests.slices import Steps, at_once, cut, in_slices, is_long
@@ -112,7 +112,7 @@ def _append(
     if is_long(context, topics):
         return _append_in_slices(services, context, request)
     batches = look_at(topics, context.api_version)
-    if batches is not WHOLE:
+    if may_be_refused(batches, request[0]):
         return at_once(_append_slowly(services, context, request))
     made = _Made()
     for topic in topics:

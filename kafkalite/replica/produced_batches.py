@@ -103,6 +103,13 @@ def look_at(
     return Batches(None, are_whole, has_transactional, producers)
 
 
+def may_be_refused(batches: Batches, transactional_id: str | None) -> bool:
+    """True if a request may be refused as a whole for its batches."""
+    return batches.unreadable is not None or (
+        batches.has_transactional and (transactional_id is None or len(batches.producers) > 1)
+    )
+
+
 def look_at_all(
     topics: Sequence[TopicProduceDataRow],
     api_version: int,
