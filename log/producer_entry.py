@@ -6,7 +6,7 @@ Source: Kafka's ProducerStateEntry, BatchMetadata.
 from __future__ import annotations
 
 from collections import deque
-from typing import Final, NamedTuple
+from typing import Final
 
 from kafkalite.log.accepted_batch import AcceptedBatch
 from kafkalite.wire.record_batch import (
@@ -23,13 +23,18 @@ NO_COORDINATOR_EPOCH: Final = -1
 SEQUENCES: Final = 2**31
 
 
-class BatchMetadata(NamedTuple):
+class BatchMetadata:
     """A remembered batch of a producer."""
 
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
+    __slots__ = ("last_offset", "last_sequence", "offset_delta", "timestamp")
+
+    def __init__(
+        self, last_sequence: int, last_offset: int, offset_delta: int, timestamp: int
+    ) -> None:
+        self.last_sequence = last_sequence
+        self.last_offset = last_offset
+        self.offset_delta = offset_delta
+        self.timestamp = timestamp
 
     @property
     def first_sequence(self) -> int:

@@ -52,6 +52,7 @@ HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _LOG_OVERHEAD: Final = struct.Struct(">qi")
 _BASE_OFFSET_LENGTH_EPOCH: Final = struct.Struct(">qii")
 _CRC: Final = struct.Struct(">I")
+_PRODUCER: Final = struct.Struct(">43xqhi")
 _UNDER_CRC: Final = struct.Struct(">hiqqqhii")
 
 _MAX_INT32: Final = 2**31 - 1
@@ -72,6 +73,11 @@ class Record(NamedTuple):
     key: bytes | None = None
     value: bytes | None = None
     headers: Sequence[Header] = ()
+
+
+def producer_of(buffer: bytes | bytearray | memoryview) -> tuple[int, int, int]:
+    """Producer id, epoch and base sequence of the batch that a buffer begins with."""
+    return _PRODUCER.unpack_from(buffer)
 
 
 class RecordBatch:

@@ -22,9 +22,7 @@ from kafkalite.coordinators.transaction_coordinator.markers import Markers, Mark
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.requests.purgatory import wait_until
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_batch import (
-    RecordBatch,
-)
+from kafkalite.wire.record_batch import NO_PRODUCER_ID, producer_of
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
@@ -132,8 +130,8 @@ def begin_transaction(
     Raises NotInTransaction, with the codes that the client's version knows (Kafka's ReplicaManager,
     AddPartitionsToTxnManager).
     """
-    batch = RecordBatch(records)
-    if not batch.has_producer_id:
+    producer_id, producer_epoch, base_sequence = producer_of(records)
+    if producer_id <= NO_PRODUCER_ID:
         return None  # the log says what is wrong with it
     if transactional_id is None:
         raise NotInTransaction(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -145,7 +143,9 @@ def begin_transaction(
         if context.guard_of is not None:
             guard: VerificationGuard | None = context.guard_of(partition)
             return guard
-        return coordinator.begin_in_partition(partition, transactional_id, batch, adds=adds)
+        return coordinator.begin_in_partition(
+            partition, transactional_id, producer_id, producer_epoch, base_sequence, adds=adds
+        )
     except KafkaError as error:
         raise _as_answered(error, context.api_version) from error
 

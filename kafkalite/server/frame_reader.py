@@ -27,7 +27,7 @@ _FIRST_ROOM_BYTES: Final = 128 * 1024
 _KEEP_BELOW_BYTES: Final = 1280 * 1024
 
 # Parsing bytes is quicker than parsing a view, by more than it costs to copy a small frame.
-_COPY_BELOW_BYTES: Final = 4096
+_COPY_BELOW_BYTES: Final = 8192
 
 _SIZE: Final = Struct(">i")
 

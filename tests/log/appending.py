@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from kafkalite.log.config import LogConfig
 from kafkalite.log.log import Log
+from kafkalite.log.producer_entry import ProducerEntry
 
 SMALL = LogConfig(
     segment_bytes=2000, index_interval_bytes=150, max_message_bytes=900, segment_ms=60_000
@@ -30,9 +31,16 @@ CONFIGS = st.sampled_from(
 
 def producers(log: Log) -> dict[int, Any]:
     return {
-        producer_id: (entry.producer_epoch, entry.last_timestamp, list(entry.batches))
+        producer_id: (entry.producer_epoch, entry.last_timestamp, _remembered(entry))
         for producer_id, entry in log.producer_state.producers.items()
     }
+
+
+def _remembered(entry: ProducerEntry) -> list[tuple[int, ...]]:
+    return [
+        (each.last_sequence, each.last_offset, each.offset_delta, each.timestamp)
+        for each in entry.batches
+    ]
 
 
 def content(log: Log) -> dict[str, bytes]:

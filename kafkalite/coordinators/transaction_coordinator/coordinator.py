@@ -48,7 +48,6 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 if TYPE_CHECKING:
     from kafkalite.log.verification import VerificationGuard
     from kafkalite.replica.partition import Partition
-    from kafkalite.wire.record_batch import RecordBatch
 
 logger = logging.getLogger(__name__)
 
@@ -230,7 +229,14 @@ class TransactionCoordinator:
         return transactional_id in self._endings
 
     def begin_in_partition(
-        self, partition: Partition, transactional_id: str, batch: RecordBatch, *, adds: bool
+        self,
+        partition: Partition,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        *,
+        adds: bool,
     ) -> VerificationGuard | None:
         """Make sure that a partition is in a batch's transaction. The guard goes with the append.
 
@@ -239,11 +245,11 @@ class TransactionCoordinator:
         INVALID_PRODUCER_ID_MAPPING, CONCURRENT_TRANSACTIONS.
         """
         guard = partition.log.start_verification(
-            batch.producer_id, batch.base_sequence, batch.producer_epoch, supports_epoch_bump=adds
+            producer_id, base_sequence, producer_epoch, supports_epoch_bump=adds
         )
         if guard is not None:
             self.join(
-                Producer(transactional_id, batch.producer_id, batch.producer_epoch),
+                Producer(transactional_id, producer_id, producer_epoch),
                 TopicPartition(partition.topic, partition.index),
                 adds=adds,
             )
