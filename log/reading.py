@@ -5,7 +5,8 @@ Nothing here changes the log. Source: Kafka's UnifiedLog, LocalLog.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 from kafkalite.log.log_state import LogState
 from kafkalite.log.open_files import FileSlice
@@ -13,6 +14,8 @@ from kafkalite.log.readable_segment import TimestampAndOffset
 from kafkalite.log.segment import LogSegment
 from kafkalite.log.transaction_index import AbortedTransaction
 from kafkalite.wire.errors import ErrorCode, KafkaError
+
+_by_first_offset: Final = attrgetter("first_offset")
 
 
 class ReadResult(NamedTuple):
@@ -105,7 +108,7 @@ def aborted_transactions(log: LogState, offset: int, upper_bound: int) -> list[A
         found += some
         if is_complete:
             break
-    return sorted(found, key=lambda aborted: aborted.first_offset)
+    return sorted(found, key=_by_first_offset)
 
 
 def offset_for_timestamp(log: LogState, timestamp: int) -> TimestampAndOffset | None:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import struct
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkalite.log.index_file import IndexFile
+
+# The field by which entries are in order.
+_LAST_OFFSET: Final = 3
 
 
 class AbortedTransaction(NamedTuple):
@@ -56,10 +59,15 @@ class TransactionIndex(IndexFile):
         The second value is True if no later segment can have more.
         """
         found: list[AbortedTransaction] = []
-        for aborted in self.all():
-            if aborted.last_offset >= fetch_offset and aborted.first_offset < upper_bound:
-                found.append(aborted)
-            if aborted.last_stable_offset >= upper_bound:
+        if not self.count:
+            return found, False
+        self.load()
+        begin = self.count_up_to(fetch_offset - 1, _LAST_OFFSET) * self.layout.size
+        view = memoryview(self._entries or b"")[begin:]
+        for _, producer_id, first_offset, last_offset, stable in self.layout.iter_unpack(view):
+            if first_offset < upper_bound:
+                found.append(AbortedTransaction(producer_id, first_offset, last_offset, stable))
+            if stable >= upper_bound:
                 return found, True
         return found, False
 
