@@ -115,7 +115,7 @@ _TABLE: Final = (
     Api(ApiKey.DELETE_RECORDS, 0, 2),
     Api(ApiKey.INIT_PRODUCER_ID, 0, 5),
     Api(ApiKey.OFFSET_FOR_LEADER_EPOCH, 2, 4),
-    Api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5),
+    Api(ApiKey.ADD_PARTITIONS_TO_TXN, 0, 5, rows=True),
     Api(ApiKey.ADD_OFFSETS_TO_TXN, 0, 4),
     Api(ApiKey.END_TXN, 0, 5, rows=True),
     Api(ApiKey.WRITE_TXN_MARKERS, 1, 2),

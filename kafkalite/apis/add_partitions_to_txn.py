@@ -7,8 +7,7 @@ One partition that does not exist fails all the others of its transaction.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from functools import partial
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
@@ -18,24 +17,16 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     TopicPartition,
 )
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import (
-    AT_ONCE,
-    Steps,
-    at_once,
-    cut,
-    in_slices,
-    mapped,
-    mapped_in_steps,
-)
+from kafkalite.requests.slices import AT_ONCE, Steps, at_once, cut, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.add_partitions_to_txn import (
-    AddPartitionsToTxnPartitionResult,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnResponse,
-    AddPartitionsToTxnResult,
-    AddPartitionsToTxnTopic,
-    AddPartitionsToTxnTopicResult,
-    AddPartitionsToTxnTransaction,
+    AddPartitionsToTxnPartitionResultRow,
+    AddPartitionsToTxnRequestRow,
+    AddPartitionsToTxnResponseRow,
+    AddPartitionsToTxnResultRow,
+    AddPartitionsToTxnTopicResultRow,
+    AddPartitionsToTxnTopicRow,
+    AddPartitionsToTxnTransactionRow,
 )
 
 if TYPE_CHECKING:
@@ -44,86 +35,75 @@ if TYPE_CHECKING:
 _BATCHED_SINCE: Final = 4
 _PRODUCER_FENCED_SINCE: Final = 2
 
-Codes = dict[TopicPartition, ErrorCode]
-
 
 def handle(
-    services: Services, context: RequestContext, request: AddPartitionsToTxnRequest
-) -> AddPartitionsToTxnResponse | Coroutine[Any, Any, AddPartitionsToTxnResponse]:
+    services: Services, context: RequestContext, request: AddPartitionsToTxnRequestRow
+) -> AddPartitionsToTxnResponseRow | Coroutine[Any, Any, AddPartitionsToTxnResponseRow]:
     steps = _respond(services, context, request)
     # No element is smaller than the number of a partition.
     return at_once(steps) if context.request_bytes <= 4 * AT_ONCE else in_slices(steps, context)
 
 
 def _respond(
-    services: Services, context: RequestContext, request: AddPartitionsToTxnRequest
-) -> Steps[AddPartitionsToTxnResponse]:
+    services: Services, context: RequestContext, request: AddPartitionsToTxnRequestRow
+) -> Steps[AddPartitionsToTxnResponseRow]:
+    transactions, transactional_id, producer_id, producer_epoch, topics = request
     if context.api_version < _BATCHED_SINCE:
-        transaction = AddPartitionsToTxnTransaction(
-            transactional_id=request.v3_and_below_transactional_id,
-            producer_id=request.v3_and_below_producer_id,
-            producer_epoch=request.v3_and_below_producer_epoch,
-            topics=request.v3_and_below_topics,
-        )
-        found = yield from _add(services, context, transaction)
-        results = yield from _results(transaction, found)
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
-    response = AddPartitionsToTxnResponse()
+        one = (transactional_id, producer_id, producer_epoch, False, topics)
+        _, results = yield from _add(services, context, one)
+        return 0, ErrorCode.NONE, (), results
+    answers: list[AddPartitionsToTxnResultRow] = []
     is_supported = True
-    for each in request.transactions:
-        codes = yield from _add(services, context, each)
-        is_supported = is_supported and ErrorCode.UNSUPPORTED_VERSION not in codes.values()
-        response.results_by_transaction.append(
-            AddPartitionsToTxnResult(
-                transactional_id=each.transactional_id,
-                topic_results=(yield from _results(each, codes)),
-            )
-        )
+    for each in transactions:
+        code, results = yield from _add(services, context, each)
+        is_supported = is_supported and code is not ErrorCode.UNSUPPORTED_VERSION
+        answers.append((each[0], results))
     if not is_supported:
-        return AddPartitionsToTxnResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    return response
+        return 0, ErrorCode.UNSUPPORTED_VERSION, (), ()
+    return 0, ErrorCode.NONE, answers, ()
 
 
 def _add(
-    services: Services, context: RequestContext, transaction: AddPartitionsToTxnTransaction
-) -> Steps[Codes]:
-    """All of a transaction's partitions are added together, or none is."""
-    codes: Codes = {}
-    is_missing = False
-    for topic in transaction.topics:
-        found = services.topics.get(topic.name)
+    services: Services, context: RequestContext, transaction: AddPartitionsToTxnTransactionRow
+) -> Steps[tuple[ErrorCode, list[AddPartitionsToTxnTopicResultRow]]]:
+    """All of a transaction's partitions are added together, or none is: the code of that."""
+    transactional_id, producer_id, producer_epoch, verify_only, topics = transaction
+    # Each partition once, and if it exists.
+    named: dict[TopicPartition, bool] = {}
+    are_there = True
+    for name, indexes in topics:
+        found = services.topics.get(name)
         count = 0 if found is None else len(found.partitions)
-        for some in cut(topic.partitions):
+        for some in cut(indexes):
             yield
             for index in some:
-                code = ErrorCode.OPERATION_NOT_ATTEMPTED
-                if not 0 <= index < count:
-                    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                    is_missing = True
-                codes[TopicPartition(topic.name, index)] = code
-    if is_missing:
-        return codes
-    producer = Producer(
-        transaction.transactional_id, transaction.producer_id, transaction.producer_epoch
-    )
-    if transaction.verify_only:
-        for each in codes:
-            codes[each] = _verify(services, context, producer, each)
+                is_there = 0 <= index < count
+                are_there = are_there and is_there
+                named[TopicPartition(name, index)] = is_there
+    if not are_there:
+        tried, unknown = ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        codes = {where: tried if is_there else unknown for where, is_there in named.items()}
+        return ErrorCode.NONE, (yield from _told_once(codes))
+    producer = Producer(transactional_id, producer_id, producer_epoch)
+    if verify_only:
+        codes = {}
+        for where in named:
+            codes[where] = _verify(services, context, producer, where)
             yield
-        return codes
+        return ErrorCode.NONE, (yield from _told_once(codes))
     code = ErrorCode.NONE
     try:
         services.transaction_coordinator.add_partitions(
             producer,
             context.node_id,
-            frozenset(codes),
+            frozenset(named),
             client_version=VERSION_2 if context.api_version >= _BATCHED_SINCE else VERSION_1,
         )
     except KafkaError as error:
         code = error.code
         if code is ErrorCode.PRODUCER_FENCED and context.api_version < _PRODUCER_FENCED_SINCE:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
-    return dict.fromkeys(codes, code)
+    return code, (yield from _all_told(topics, code))
 
 
 def _verify(
@@ -136,31 +116,26 @@ def _verify(
     return ErrorCode.NONE
 
 
-def _results(
-    transaction: AddPartitionsToTxnTransaction, codes: Codes
-) -> Steps[list[AddPartitionsToTxnTopicResult]]:
-    is_tried = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION not in codes.values()
-    if is_tried and not transaction.verify_only:
-        return (yield from mapped_in_steps(partial(_topic_result, codes), transaction.topics))
-    # Else each partition is told of once, however often it was named, and nothing else.
-    by_topic: dict[str, AddPartitionsToTxnTopicResult] = {}
+def _all_told(
+    topics: list[AddPartitionsToTxnTopicRow], code: ErrorCode
+) -> Steps[list[AddPartitionsToTxnTopicResultRow]]:
+    """The same for all partitions, as they were named."""
+    results: list[AddPartitionsToTxnTopicResultRow] = []
+    for name, indexes in topics:
+        rows: list[AddPartitionsToTxnPartitionResultRow] = []
+        for some in cut(indexes):
+            rows += [(index, code) for index in some]
+            yield
+        results.append((name, rows))
+    return results
+
+
+def _told_once(
+    codes: Mapping[TopicPartition, ErrorCode],
+) -> Steps[list[AddPartitionsToTxnTopicResultRow]]:
+    """Each partition is told of once, however often it was named, and nothing else."""
+    by_topic: dict[str, list[AddPartitionsToTxnPartitionResultRow]] = {}
     for where, code in codes.items():
-        result = by_topic.setdefault(where.topic, AddPartitionsToTxnTopicResult(name=where.topic))
-        result.results_by_partition.append(
-            AddPartitionsToTxnPartitionResult(
-                partition_index=where.partition, partition_error_code=code
-            )
-        )
+        by_topic.setdefault(where.topic, []).append((where.partition, code))
         yield
-    return list(by_topic.values())
-
-
-def _topic_result(
-    codes: Codes, topic: AddPartitionsToTxnTopic
-) -> Steps[AddPartitionsToTxnTopicResult]:
-    def told(index: int) -> AddPartitionsToTxnPartitionResult:
-        code = codes[TopicPartition(topic.name, index)]
-        return AddPartitionsToTxnPartitionResult(partition_index=index, partition_error_code=code)
-
-    partitions = yield from mapped(told, topic.partitions)
-    return AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=partitions)
+    return list(by_topic.items())

@@ -46,9 +46,9 @@ from kafkalite.wire.rows import row_of, rows_of
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.wire.messages.add_partitions_to_txn import (
-        AddPartitionsToTxnRequest,
-        AddPartitionsToTxnResponse,
-        AddPartitionsToTxnTopicResult,
+        AddPartitionsToTxnRequestRow,
+        AddPartitionsToTxnResponseRow,
+        AddPartitionsToTxnTopicResultRow,
     )
     from kafkalite.wire.messages.describe_transactions import DescribeTransactionsResponse
 
@@ -165,27 +165,27 @@ def _not_initialized(
     return InitProducerIdResponse(error_code=_code(failed), producer_id=-1, producer_epoch=-1)
 
 
-def _of_added(request: AddPartitionsToTxnRequest) -> Collection[str]:
-    if request.transactions:
-        return {each.transactional_id for each in request.transactions}
-    return (request.v3_and_below_transactional_id,)
+def _of_added(request: AddPartitionsToTxnRequestRow) -> Collection[str]:
+    transactions, transactional_id, *_ = request
+    return {each[0] for each in transactions} if transactions else (transactional_id,)
 
 
-def _not_added(context: RequestContext, made: AddPartitionsToTxnResponse, failed: Failed) -> Any:
+def _not_added(
+    context: RequestContext, made: AddPartitionsToTxnResponseRow, failed: Failed
+) -> AddPartitionsToTxnResponseRow:
     """Each partition of a transaction has the code."""
-    for transaction in made.results_by_transaction:
-        code = failed.get(transaction.transactional_id)
-        if code is not None:
-            _refuse_topics(transaction.topic_results, code)
-    if made.results_by_topic_v3_and_below:
-        _refuse_topics(made.results_by_topic_v3_and_below, _code(failed))
-    return made
+    _, code, transactions, topics = made
+    answers = [
+        (each, _with_code_each(found, failed[each]) if each in failed else found)
+        for each, found in transactions
+    ]
+    return 0, code, answers, _with_code_each(topics, _code(failed)) if topics else topics
 
 
-def _refuse_topics(topics: Collection[AddPartitionsToTxnTopicResult], code: ErrorCode) -> None:
-    for topic in topics:
-        for each in topic.results_by_partition:
-            each.partition_error_code = code
+def _with_code_each(
+    topics: Collection[AddPartitionsToTxnTopicResultRow], code: ErrorCode
+) -> list[AddPartitionsToTxnTopicResultRow]:
+    return [(name, [(index, code) for index, _ in partitions]) for name, partitions in topics]
 
 
 def _not_described(

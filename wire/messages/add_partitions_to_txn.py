@@ -8,6 +8,9 @@ Clients use versions up to 3, brokers those above.
     5  TRANSACTION_ABORTABLE is possible (KIP-890)
 """
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import boolean, int16, int32, int64, string
 from kafkalite.wire.schema import array, field, request, response, struct
@@ -69,3 +72,24 @@ class AddPartitionsToTxnResponse:
     results_by_topic_v3_and_below: list[AddPartitionsToTxnTopicResult] = array(
         AddPartitionsToTxnTopicResult, until=3
     )
+
+
+# The same as rows (wire/rows.py).
+AddPartitionsToTxnTopicRow: TypeAlias = tuple[str, list[int]]
+AddPartitionsToTxnTransactionRow: TypeAlias = tuple[
+    str, int, int, bool, list[AddPartitionsToTxnTopicRow]
+]
+AddPartitionsToTxnRequestRow: TypeAlias = tuple[
+    list[AddPartitionsToTxnTransactionRow], str, int, int, list[AddPartitionsToTxnTopicRow]
+]
+AddPartitionsToTxnPartitionResultRow: TypeAlias = tuple[int, int]
+AddPartitionsToTxnTopicResultRow: TypeAlias = tuple[
+    str, Sequence[AddPartitionsToTxnPartitionResultRow]
+]
+AddPartitionsToTxnResultRow: TypeAlias = tuple[str, Sequence[AddPartitionsToTxnTopicResultRow]]
+AddPartitionsToTxnResponseRow: TypeAlias = tuple[
+    int,
+    int,
+    Sequence[AddPartitionsToTxnResultRow],
+    Sequence[AddPartitionsToTxnTopicResultRow],
+]

@@ -42,7 +42,8 @@ class SyncGroupResponse:
 
 
 # The same as rows (wire/rows.py).
+SyncGroupRequestAssignmentRow: TypeAlias = tuple[str, bytes]
 SyncGroupRequestRow: TypeAlias = tuple[
-    str, int, str, str | None, str | None, str | None, list[tuple[str, bytes]]
+    str, int, str, str | None, str | None, str | None, list[SyncGroupRequestAssignmentRow]
 ]
 SyncGroupResponseRow: TypeAlias = tuple[int, int, str | None, str | None, bytes]
