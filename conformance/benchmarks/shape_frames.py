@@ -19,6 +19,7 @@ from conformance.harness.broker import Broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages import (
     add_partitions_to_txn,
+    end_txn,
     fetch,
     find_coordinator,
     init_producer_id,
@@ -121,22 +122,53 @@ class Producer:
 
     def begin(self, shape: Shape, topics: Topics) -> None:
         """Add all partitions to the transaction."""
+        body = self.adding(shape, topics)
+        ask_until_loaded(topics.broker, ApiKey.ADD_PARTITIONS_TO_TXN, 3, body)
+
+    def adding(self, shape: Shape, topics: Topics) -> Any:
+        """The request to add all partitions, as clients send it."""
         wanted = [
             add_partitions_to_txn.AddPartitionsToTxnTopic(
                 name=name, partitions=list(range(shape.partitions))
             )
             for name in topics.names
         ]
-        body = add_partitions_to_txn.AddPartitionsToTxnRequest(
+        return add_partitions_to_txn.AddPartitionsToTxnRequest(
             v3_and_below_transactional_id=self.transactional_id or "",
             v3_and_below_producer_id=self.producer_id,
             v3_and_below_producer_epoch=self.epoch,
             v3_and_below_topics=wanted,
         )
-        ask_until_loaded(topics.broker, ApiKey.ADD_PARTITIONS_TO_TXN, 3, body)
+
+    def end(self, topics: Topics, version: int, *, commit: bool) -> Any:
+        """End the transaction, and wait until all of it is; the request."""
+        body = end_txn.EndTxnRequest(
+            transactional_id=self.transactional_id or "",
+            producer_id=self.producer_id,
+            producer_epoch=self.epoch,
+            committed=commit,
+        )
+        for _ in range(2):  # the second answer comes when the markers are written
+            ask_until_loaded(topics.broker, ApiKey.END_TXN, version, body)
+        return body
+
+
+def abort_transactions(shape: Shape, topics: Topics) -> None:
+    """As many as the shape says, each with a record in every partition."""
+    written = Shape("produce", 11, shape.topics, shape.partitions, producer="transactional")
+    for _ in range(shape.aborted):
+        producer = Producer.new(written, topics)
+        body = _produce_request(written, topics, producer, 0)
+        ask_until_loaded(topics.broker, ApiKey.PRODUCE, written.version, body)
+        producer.end(topics, 3, commit=False)
 
 
 def _produce_frame(shape: Shape, topics: Topics, producer: Producer | None, sequence: int) -> bytes:
+    body = _produce_request(shape, topics, producer, sequence)
+    return request(ApiKey.PRODUCE, shape.version, body)
+
+
+def _produce_request(shape: Shape, topics: Topics, producer: Producer | None, sequence: int) -> Any:
     records = [Record(0, _TIMESTAMP, None, b"x" * shape.record_bytes, [])] * shape.records
     if producer is None:
         batch = build_batch(records)
@@ -152,7 +184,7 @@ def _produce_frame(shape: Shape, topics: Topics, producer: Producer | None, sequ
         produce.PartitionProduceData(index=index, records=batch)
         for index in range(shape.partitions)
     ]
-    body = produce.ProduceRequest(
+    return produce.ProduceRequest(
         transactional_id=None if producer is None else producer.transactional_id,
         acks=shape.acks,
         timeout_ms=5000,
@@ -161,7 +193,6 @@ def _produce_frame(shape: Shape, topics: Topics, producer: Producer | None, sequ
             for named in topics.of(shape)
         ],
     )
-    return request(ApiKey.PRODUCE, shape.version, body)
 
 
 def _fetch_request(shape: Shape, topics: Topics, session: tuple[int, int]) -> Any:

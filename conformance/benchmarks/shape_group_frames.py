@@ -21,7 +21,6 @@ from conformance.harness.members import Requests
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages import (
     add_offsets_to_txn,
-    end_txn,
     offset_commit,
     offset_fetch,
     txn_offset_commit,
@@ -140,15 +139,13 @@ def _txn_offset_commit(shape: Shape, topics: Topics) -> Frames:
 def _end_txn(shape: Shape, topics: Topics) -> Frames:
     """The end of a transaction that has ended: what is asked first can be asked but once."""
     producer = Producer.new(Shape("produce", 12, producer="transactional"), topics)
-    body = end_txn.EndTxnRequest(
-        transactional_id=producer.transactional_id or "",
-        producer_id=producer.producer_id,
-        producer_epoch=producer.epoch,
-        committed=True,
-    )
-    for _ in range(2):  # the second answer comes when the markers are written
-        ask_until_loaded(topics.broker, ApiKey.END_TXN, shape.version, body)
-    return one_frame(shape, body)
+    return one_frame(shape, producer.end(topics, shape.version, commit=True))
+
+
+def _add_partitions_to_txn(shape: Shape, topics: Topics) -> Frames:
+    """Partitions that the transaction has."""
+    added = Shape("produce", 11, shape.topics, shape.partitions, producer="transactional")
+    return one_frame(shape, Producer.new(added, topics).adding(added, topics))
 
 
 GROUP_FRAMES: Final[dict[str, Callable[[Shape, Topics], Frames]]] = {
@@ -159,4 +156,5 @@ GROUP_FRAMES: Final[dict[str, Callable[[Shape, Topics], Frames]]] = {
     "consumer_group_heartbeat": _consumer_group_heartbeat,
     "txn_offset_commit": _txn_offset_commit,
     "end_txn": _end_txn,
+    "add_partitions_to_txn": _add_partitions_to_txn,
 }

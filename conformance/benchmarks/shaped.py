@@ -14,7 +14,13 @@ from conformance.benchmarks.sampling import (
     delete_topic,
     produced,
 )
-from conformance.benchmarks.shape_frames import FRAMES, MOST_FRAMES, Topics, list_offsets_request
+from conformance.benchmarks.shape_frames import (
+    FRAMES,
+    MOST_FRAMES,
+    Topics,
+    abort_transactions,
+    list_offsets_request,
+)
 from conformance.benchmarks.shape_group_frames import GROUP_FRAMES
 from conformance.benchmarks.shapes import Shape
 from conformance.benchmarks.tiny import error_in
@@ -38,6 +44,7 @@ class Shaped:
         ids = [create_topic(self.broker, name, shape.partitions) for name in names]
         self.topics = Topics(self.broker, names, ids, MOST_FRAMES // (16 if side.quick else 1))
         if shape.api == "fetch":
+            abort_transactions(shape, self.topics)
             for name in names:
                 for partition in range(shape.partitions):
                     produced(self.broker, name, partition)

@@ -29,6 +29,7 @@ class Shape:
     record_bytes: int = field(default=10, metadata={"of": "produce"})
     in_session: bool = field(default=False, metadata={"of": "fetch"})
     read_committed: bool = field(default=False, metadata={"of": "fetch"})
+    aborted: int = field(default=0, metadata={"of": "fetch"})  # transactions before the record
 
     @property
     def name(self) -> str:
@@ -49,6 +50,7 @@ class Shape:
             words += [f"acks={acks}", self.producer, f"{self.records}x{self.record_bytes} B"]
         words += ["in a session"] if self.in_session else []
         words += ["read_committed"] if self.read_committed else []
+        words += [f"{self.aborted} aborted transactions"] if self.aborted else []
         words.append(f"{self.connections} connections")
         words += [f"{self.in_flight} in flight"] if self.in_flight > 1 else []
         return words
@@ -68,9 +70,13 @@ VERSIONS: Final[dict[str, tuple[int, int]]] = {
     "consumer_group_heartbeat": (0, 1),
     "txn_offset_commit": (0, 5),
     "end_txn": (0, 4),
+    "add_partitions_to_txn": (0, 3),
 }
 _WITH_PARTITIONS: Final = frozenset(
-    {"produce", "fetch", "list_offsets", "offset_commit", "offset_fetch", "txn_offset_commit"}
+    {
+        *("produce", "fetch", "list_offsets", "offset_commit", "offset_fetch"),
+        *("txn_offset_commit", "add_partitions_to_txn"),
+    }
 )
 # Transactional batches came with version 3, sessions with 7.
 _FIRST_WITH_SESSIONS: Final = 7
@@ -106,6 +112,7 @@ def _of_fetch(luck: random.Random, version: int) -> dict[str, object]:
     return {
         "in_session": version >= _FIRST_WITH_SESSIONS and luck.choice([False, True]),
         "read_committed": luck.choice([False, True]),
+        "aborted": luck.choice([0, 0, 0, 20]),
     }
 
 
@@ -126,6 +133,7 @@ SHAPES: Final = (
     Shape("fetch", 18, partitions=50, in_session=True),
     Shape("fetch", 17, partitions=50),
     Shape("fetch", 16, read_committed=True),
+    Shape("fetch", 12, read_committed=True, aborted=20),
     Shape("metadata", 12),
     Shape("list_offsets", 7, partitions=16),
     Shape("find_coordinator", 4),
@@ -140,5 +148,6 @@ SHAPES: Final = (
     Shape("txn_offset_commit", 3),
     Shape("txn_offset_commit", 5, partitions=16),
     Shape("end_txn", 3),
+    Shape("add_partitions_to_txn", 3, partitions=16),
     Shape("consumer_group_heartbeat", 1),
 )
