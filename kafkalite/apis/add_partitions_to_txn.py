@@ -86,11 +86,11 @@ def _add(
         return ErrorCode.NONE, (yield from _told_once(codes))
     producer = Producer(transactional_id, producer_id, producer_epoch)
     if verify_only:
-        codes = {}
+        verified: dict[TopicPartition, ErrorCode] = {}
         for where in named:
-            codes[where] = _verify(services, context, producer, where)
+            verified[where] = _verify(services, context, producer, where)
             yield
-        return ErrorCode.NONE, (yield from _told_once(codes))
+        return ErrorCode.NONE, (yield from _told_once(verified))
     code = ErrorCode.NONE
     try:
         services.transaction_coordinator.add_partitions(

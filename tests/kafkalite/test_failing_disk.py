@@ -64,13 +64,13 @@ class Fault:
         self.is_on = False
         self.number = number
         self.count = 0
-        whole = getattr(Files, operation)
+        whole = vars(Files)[operation]
 
         def faulty(files: Files, *arguments: Any) -> Any:
             if self.is_on:
                 self.count += 1
                 raise OSError(self.number, os.strerror(self.number))
-            return whole(files, *arguments)
+            return whole.__get__(files)(*arguments)
 
         monkeypatch.setattr(Files, operation, faulty)
 

@@ -73,14 +73,14 @@ class FaultyFiles(UnsyncedFiles):
             setattr(self, operation, self._watched(operation))
 
     def _watched(self, operation: str) -> Any:
-        whole = getattr(UnsyncedFiles, operation)
+        whole = getattr(super(), operation)
 
         def watched(*arguments: Any) -> Any:
             if self.is_on:
                 self.made.add(operation)
                 if operation == self.failing:
                     raise OSError(self.error, os.strerror(self.error))
-            return whole(self, *arguments)
+            return whole(*arguments)
 
         return watched
 

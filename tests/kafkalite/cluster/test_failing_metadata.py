@@ -40,14 +40,14 @@ class WatchedFiles:
             monkeypatch.setattr(Files, operation, self._watched(operation))
 
     def _watched(self, operation: str) -> Any:
-        whole = getattr(Files, operation)
+        whole = vars(Files)[operation]
 
-        def watched(*arguments: Any) -> Any:
+        def watched(files: Files, *arguments: Any) -> Any:
             if self.is_on:
                 self.made.add(operation)
                 if operation == self.failing:
                     raise OSError(self.error, os.strerror(self.error))
-            return whole(*arguments)
+            return whole.__get__(files)(*arguments)
 
         return watched
 
