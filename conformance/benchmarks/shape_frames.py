@@ -154,7 +154,7 @@ class Producer:
 
 
 def abort_transactions(shape: Shape, topics: Topics) -> None:
-    """As many as the shape says, each with a record in every partition."""
+    """Transactions of the number that the shape says, each with a record in every partition."""
     written = Shape("produce", 11, shape.topics, shape.partitions, producer="transactional")
     for _ in range(shape.aborted):
         producer = Producer.new(written, topics)

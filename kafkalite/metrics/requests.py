@@ -31,7 +31,7 @@ from kafkalite.wire.rows import row_of
 if TYPE_CHECKING:
     from kafkalite.replica.topics import Topics
     from kafkalite.services import Services
-    from kafkalite.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
+    from kafkalite.wire.messages.end_txn import EndTxnRequestRow, EndTxnResponseRow
     from kafkalite.wire.messages.fetch import FetchRequestRow, FetchResponseRow
 
 # A connection closed because it can be told nothing: a Produce with acks=0 failed.
@@ -131,12 +131,18 @@ class RequestMetrics:
                 self._sent_bytes[name] = self._sent_bytes.get(name, 0) + size
 
     def _count_ended(
-        self, response: EndTxnResponse, errors: Errors, services: Services, request: EndTxnRequest
+        self,
+        response: EndTxnResponseRow,
+        errors: Errors,
+        services: Services,
+        request: EndTxnRequestRow,
     ) -> None:
-        if response.error_code:
-            errors[response.error_code] += 1
+        _, code, _, _ = row_of(response)
+        if code:
+            errors[code] += 1
         else:
-            self._ended["committed" if request.committed else "aborted"] += 1
+            _, _, _, is_commit = request
+            self._ended["committed" if is_commit else "aborted"] += 1
 
     def read(self, topics: Topics, readings: Readings) -> None:
         """Put down all counters; those of topics that are gone are forgotten."""
