@@ -305,7 +305,7 @@ class Broker:
             with self._life:
                 await self._serve_until_stopped(task_status)
         finally:
-            self._connections.close()
+            self._connections.cut_all("the broker has stopped")
             self.stopped.set()
 
     async def _serve_until_stopped(self, task_status: trio.TaskStatus[None]) -> None:

@@ -118,10 +118,11 @@ def brokers(
         yield theirs, ours
 
 
-def altered(broker: Broker, configs: Mapping[str, str]) -> tuple[int, str | None]:
-    """The answer to a change of the first node's configs: code and message."""
+def altered(broker: Broker, configs: Mapping[str, str], node: str = "1") -> tuple[int, str | None]:
+    """The answer to a change of a node's configs, "" for all of them: code and message."""
     return _told(
         broker,
+        node,
         [
             AlterableConfig(name=name, config_operation=0, value=value)
             for name, value in configs.items()
@@ -129,16 +130,15 @@ def altered(broker: Broker, configs: Mapping[str, str]) -> tuple[int, str | None
     )
 
 
-def cleared(broker: Broker, names: Iterable[str]) -> tuple[int, str | None]:
-    """The answer to taking configs of the first node back."""
-    return _told(
-        broker, [AlterableConfig(name=name, config_operation=1, value=None) for name in names]
-    )
+def cleared(broker: Broker, names: Iterable[str], node: str = "1") -> tuple[int, str | None]:
+    """The answer to taking configs of a node back."""
+    configs = [AlterableConfig(name=name, config_operation=1, value=None) for name in names]
+    return _told(broker, node, configs)
 
 
-def _told(broker: Broker, configs: list[AlterableConfig]) -> tuple[int, str | None]:
+def _told(broker: Broker, node: str, configs: list[AlterableConfig]) -> tuple[int, str | None]:
     host, _, port = broker.bootstrap.split(",")[0].rpartition(":")
-    resource = AlterConfigsResource(resource_type=BROKER, resource_name="1", configs=configs)
+    resource = AlterConfigsResource(resource_type=BROKER, resource_name=node, configs=configs)
     with Client((host, int(port))) as client:
         answer: Any = client.ask(IncrementalAlterConfigsRequest(resources=[resource]))
     return answer.responses[0].error_code, answer.responses[0].error_message

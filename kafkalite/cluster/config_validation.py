@@ -27,6 +27,7 @@ from kafkalite.config import (
     ConfigDef,
     ConfigError,
     Support,
+    connection_limits,
     validate_topic_configs,
 )
 from kafkalite.config.definition import ConfigType
@@ -48,6 +49,8 @@ _AT_START_ONLY: Final = ("listeners", "listener.security.protocol.map")
 _STORE_OF: Final = re.compile(
     rf"listener\.name\.([^.]+)\.(?:{'|'.join(map(re.escape, sorted(STORES)))})"
 )
+_OF_LISTENER: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")
+_OF_ALL_NODES: Final = (connection_limits.MOST, connection_limits.RATE, "num.network.threads")
 _KAFKAS_OWN: Final = "org.apache.kafka."
 _CORDONED: Final = "cordoned.log.dirs"
 _MIN_IN_SYNC: Final = "min.insync.replicas"
@@ -138,10 +141,15 @@ class ConfigValidation:
                     definitions[key].parse(configs[key])
                     _check_class(definitions[key], configs[key])
                 yield
+            if not name:
+                _check_default([key for key in changed if key in configs])
             if cordoned := configs.get(_CORDONED):
                 check_cordoned(cordoned.split(","), self._cluster.config.log_dirs)
         except ConfigError as error:
             raise invalid(str(error)) from None
+        self._check_support(known)
+        if any(found.name in connection_limits.NAMES for found in known.values()):
+            yield from self._check_limits(name, configs)
         yield from self._check_stores(name, configs, changed)
         if _MIN_IN_SYNC in changed and self._cluster.features.get(_ELR_FEATURE):
             if name:
@@ -152,6 +160,22 @@ class ConfigValidation:
                 raise ConfigError(
                     f"Cluster-level {_MIN_IN_SYNC} cannot be removed while ELR is enabled."
                 )
+
+    def _check_limits(self, name: str, configs: Configs) -> Steps[None]:
+        """Check how many connections the nodes are to have, each with all its configs."""
+        config = self._cluster.config
+        default = config.dynamic_default if name else configs
+        for node_id in [int(name)] if name else config.node_ids:
+            yield
+            own = config.dynamic_by_node.get(node_id, {})
+            try:
+                connection_limits.check_change(
+                    {**config.static, **config.dynamic_default, **own},
+                    {**config.static, **default, **(configs if name else own)},
+                    [listener.name for listener in config.listeners()],
+                )
+            except ConfigError as error:
+                raise invalid(str(error)) from None
 
     def _check_stores(self, name: str, configs: Configs, changed: Sequence[str]) -> Steps[None]:
         """Check the stores of the listeners that get other ones (SslFactory)."""
@@ -180,18 +204,15 @@ class ConfigValidation:
         ]
         if static:
             raise invalid(f"Cannot update these configs dynamically: {_listed(static)}")
-        single = [key for key in changed if key in configs and changed[key].dynamic == "per-broker"]
-        if single and not name:
-            raise invalid(
-                "Cannot update these configs at default cluster level, broker id must be "
-                f"specified: {_listed(single)}"
-            )
         by_listener = [key for key in changed if key in configs and key in STORES]
         if by_listener:
             raise invalid(
                 "These security configs can be dynamically updated only per-listener using the "
                 f"listener prefix: {_listed(by_listener)}"
             )
+
+    def _check_support(self, changed: Mapping[str, ConfigDef]) -> None:
+        """Check that kafkalite has them, and while it runs. Raises ConfigError."""
         at_start = [key for key in changed if key in _AT_START_ONLY]
         if at_start:
             raise ConfigError(f"config {at_start[0]}: kafkalite takes it at its start only")
@@ -247,6 +268,24 @@ class ConfigValidation:
                     f"Invalid value {text} for interval.ms, interval must be between 100 and "
                     "3600000 (1 hour)"
                 )
+
+
+def _check_default(names: Sequence[str]) -> None:
+    """Check that all nodes may have these together. Raises ConfigError.
+
+    Of a listener's own configs they may have those alone that hold back connections.
+    """
+    single = [
+        key
+        for key in names
+        if ((match := _OF_LISTENER.fullmatch(key)) is not None and match[1] not in _OF_ALL_NODES)
+        or (match is None and (found := find(key)) is not None and found.dynamic == "per-broker")
+    ]
+    if single:
+        raise ConfigError(
+            "Cannot update these configs at default cluster level, broker id must be "
+            f"specified: {_listed(single)}"
+        )
 
 
 def _check_class(definition: ConfigDef, text: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from kafkalite.config.choices import check_choices
+from kafkalite.config.connection_limits import check_at_start
 from kafkalite.config.definition import (
     BROKER_CONFIGS,
     TOPIC_CONFIG_SYNONYMS,
@@ -304,6 +305,7 @@ class BrokerConfig:
         if self.node_id < 0:
             raise ConfigError(f"node.id={self.node_id}: Value must be at least 0")
         check_cordoned(self.items("cordoned.log.dirs"), self.log_dirs)
+        check_at_start(self)
         check_choices(
             self.items("group.share.assignors"),
             self.integer("share.coordinator.state.topic.compression.codec"),

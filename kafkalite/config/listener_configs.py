@@ -8,10 +8,12 @@ AbstractConfig.valuesWithPrefixOverride and ChannelBuilders.channelBuilderConfig
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import BROKER_CONFIGS, ConfigValue
+
+if TYPE_CHECKING:
+    from kafkalite.config.broker_config import BrokerConfig
 
 PREFIX = "listener.name."
 # A running listener takes new values of these, and of no others of its own

@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import Final
 
 from kafkalite.config import BrokerConfig
+from kafkalite.config.connection_limits import RATE, protected_listener
 from kafkalite.config.listener_configs import ListenerConfigs
 from kafkalite.security.rates import Rate, Window
 
-NAME: Final = "max.connection.creation.rate"
 # The name that stands for all listeners of a node.
 _ALL: Final = ""
 
@@ -31,12 +31,7 @@ class AcceptRates:
         self._limits: dict[tuple[int, str], int] = {}
         self._rates: dict[tuple[int, str], Rate] = {}
         config.subscribe(self._limits.clear)
-        self._of_brokers = (
-            config.string("inter.broker.listener.name")
-            or config.string("security.inter.broker.protocol")
-            if len(config.items("listeners")) > 1
-            else None
-        )
+        self._of_brokers = protected_listener(config)
 
     def wait_ms(self, node_id: int, listener: str, now_ms: int) -> int:
         """Count a connection; the time until it is accepted, at most a window."""
@@ -65,8 +60,8 @@ class AcceptRates:
         found = self._limits.get((node_id, listener))
         if found is None:
             if listener == _ALL:
-                found = self._config.integer(NAME, node_id)
+                found = self._config.integer(RATE, node_id)
             else:
-                found = ListenerConfigs(self._config, listener, node_id).integer(NAME)
+                found = ListenerConfigs(self._config, listener, node_id).integer(RATE)
             self._limits[node_id, listener] = found
         return found

@@ -6,13 +6,14 @@ import errno
 import logging
 import resource
 import socket
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 import trio
 
+from kafkalite.config.connection_limits import has_rate
 from kafkalite.server.connection import Connection
+from kafkalite.server.connection_counts import ConnectionCounts
 from kafkalite.server.host import drive
 from kafkalite.server.listener import Listener
 from kafkalite.server.logins import Logins
@@ -38,7 +39,6 @@ _EXHAUSTED_PAUSE_SECONDS: Final = 0.1
 # Descriptors that connections leave to segments and to modules that are still to be imported: a
 # crowd of newcomers must not take from those who are being served.
 _RESERVED_DESCRIPTORS: Final = 64
-_RATE: Final = "max.connection.creation.rate"
 # A request that waits in a task is answered after so many turns of trio's.
 _TICKS: Final = 5
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
@@ -74,13 +74,10 @@ class Connections:
             if name in config.static and config.integer(name) >= 0
         ]
         self._max_idle_seconds = config.integer("connections.max.idle.ms") / 1000
-        self._count_by_node: Counter[int] = Counter()
-        self._count_by_host: Counter[tuple[int, str]] = Counter()
+        self._counts = ConnectionCounts(config)
         self._full = trio.lowlevel.ParkingLot()
         # None without a limit.
         self._accept_rates: AcceptRates | None = None
-        self._look_again()
-        config.subscribe(self._look_again)
         self._is_exhausted = False
         limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
         self._first_reserved = limit - min(_RESERVED_DESCRIPTORS, limit // 2)
@@ -94,6 +91,8 @@ class Connections:
         # Told of each connection that is opened, and of its end with the reason.
         self.opened: Callable[[Connection], None] | None = None
         self.ended: Callable[[Connection], None] | None = None
+        self._look_again()
+        config.subscribe(self._look_again)
 
     def __len__(self) -> int:
         return len(self._open)
@@ -118,6 +117,7 @@ class Connections:
         # Connections outlive the accepting: they have a nursery around it.
         async with trio.open_nursery() as connections:
             self._nursery = connections
+            self._look_again()  # with the changes of the metadata
             with listening:
                 async with trio.open_nursery() as nursery:
 
@@ -137,11 +137,6 @@ class Connections:
         for connection in self._open:
             connection.answer_with(handler)
 
-    def close(self) -> None:
-        """Close every connection that is still open."""
-        for connection in tuple(self._open):
-            connection.abort("the broker has stopped")
-
     async def accept(self, listener: Listener, nursery: trio.Nursery) -> None:
         """Accept until the listener closes; each connection becomes a task in `nursery`.
 
@@ -157,16 +152,16 @@ class Connections:
                 await trio.lowlevel.wait_readable(bound)
             except trio.ClosedResourceError:
                 return
-            while self._is_full(listener.node_id):
+            while self._counts.is_full(listener):
                 await self._full.park()
             try:
                 for _ in range(_ACCEPT_AT_ONCE):
-                    if self._is_full(listener.node_id):
+                    if self._counts.is_full(listener):
                         break
                     sock, address = bound.accept()
                     # The kernel gives out the lowest number that is free.
                     number = sock.fileno()
-                    await self._at_its_time(sock, listener)
+                    await self._its_turn(sock, listener)
                     self._start(sock, address, listener, nursery)
                     if number >= self._first_reserved:
                         self._warn_exhausted("the rest of the descriptors is for files")
@@ -203,13 +198,6 @@ class Connections:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         host, port = address[0].removeprefix("::ffff:"), address[1]
-        most = self._most_from(host, listener.node_id)
-        if self._count_by_host[listener.node_id, host] >= most:
-            logger.warning(
-                "%s:%d: connection closed: max.connections.per.ip is %d", host, port, most
-            )
-            sock.close()
-            return
         if self._services.security.has_quotas:
             quotas = self._services.security.quotas(listener.node_id)
             now_ms = int(trio.current_time() * 1000)
@@ -219,14 +207,20 @@ class Connections:
                     self._accept_rates.take_back(listener.node_id, listener.name, now_ms)
                 nursery.start_soon(_close_later, sock, wait_ms / 1000)
                 return
+        most = self._counts.most_from(host, listener.node_id)
+        if self._counts.of_host(host, listener.node_id) >= most:
+            logger.warning(
+                "%s:%d: connection closed: max.connections.per.ip is %d", host, port, most
+            )
+            sock.close()
+            return
         self._add(self._connect(sock, (host, port), listener, nursery))
 
     def _add(self, connection: Connection) -> None:
         """Count a connection that was opened."""
-        node_id = connection.listener.node_id
-        self._count_by_host[node_id, connection.client_host] += 1
-        self._count_by_node[node_id] += 1
+        self._counts.add(connection)
         self._open.add(connection)
+        self._close_excess()
         if self.opened is not None:
             self.opened(connection)
         if self._stopping:
@@ -315,18 +309,19 @@ class Connections:
         return count
 
     def _look_again(self) -> None:
-        """max.connections and max.connection.creation.rate may be others now."""
+        """The limits may be others now."""
+        self._counts.look_again()
         self._full.unpark_all()
-        told = (self._config.static, self._config.dynamic_default)
-        by_node = self._config.dynamic_by_node.values()
-        is_limited = any(_RATE in name for configs in (*told, *by_node) for name in configs)
-        if is_limited and self._accept_rates is None:
+        if self._nursery is not None and (hosts := self._counts.unknown_hosts()):
+            self._nursery.start_soon(self._counts.look_up, hosts)
+        self._close_excess()
+        if self._accept_rates is None and has_rate(self._config):
             from kafkalite.security.accept_rates import AcceptRates
 
             self._accept_rates = AcceptRates(self._config)
 
-    async def _at_its_time(self, sock: socket.socket, listener: Listener) -> None:
-        """Wait until a connection may be accepted."""
+    async def _its_turn(self, sock: socket.socket, listener: Listener) -> None:
+        """Wait until a connection may be let in."""
         if self._accept_rates is None:
             return
         now_ms = int(trio.current_time() * 1000)
@@ -334,31 +329,33 @@ class Connections:
         if wait_ms:
             try:
                 await trio.sleep(wait_ms / 1000)
+                # Others may have come meanwhile, to another listener.
+                while self._counts.is_full(listener):
+                    await self._full.park()
             except trio.Cancelled:
                 sock.close()
                 raise
 
-    def _is_full(self, node_id: int) -> bool:
-        return self._count_by_node[node_id] >= self._config.integer("max.connections", node_id)
-
-    def _most_from(self, host: str, node_id: int) -> int:
-        overrides = self._config.string("max.connections.per.ip.overrides", node_id) or ""
-        for override in overrides.split(","):
-            address, _, count = override.rpartition(":")
-            if address.strip() == host and count.strip().isdigit():
-                return int(count)
-        return self._config.integer("max.connections.per.ip", node_id)
-
     def _closed(self, connection: Connection) -> None:
         self._open.discard(connection)
-        node_id = connection.listener.node_id
-        self._count_by_node[node_id] -= 1
-        self._count_by_host[node_id, connection.client_host] -= 1
+        self._counts.remove(connection)
         self._full.unpark_all()
         if self.ended is not None:
             self.ended(connection)
         if self._stopping and not self._open:
             self._none_left.set()
+
+    def _close_excess(self) -> None:
+        """Close what a node has too many, some now and the others after other tasks' turns."""
+        for connection in (excess := self._counts.too_many(self._open, _CLOSE_AT_ONCE)):
+            logger.info("%s: connection closed: max.connections", connection)
+            connection.abort("max.connections")
+        if len(excess) == _CLOSE_AT_ONCE and self._nursery is not None:
+            self._nursery.start_soon(self._close_more)
+
+    async def _close_more(self) -> None:
+        await trio.lowlevel.checkpoint()
+        self._close_excess()
 
     def cut(self, node_id: int) -> None:
         """Close a node's connections at once, as if its process had died."""
@@ -366,10 +363,10 @@ class Connections:
             if connection.listener.node_id == node_id:
                 connection.abort(f"node {node_id} has stopped")
 
-    def cut_all(self) -> None:
+    def cut_all(self, reason: str = "cut") -> None:
         """Close all connections at once."""
         for connection in tuple(self._open):
-            connection.abort("cut")
+            connection.abort(reason)
 
     async def close_idle(self) -> None:
         """Close connections that were silent for connections.max.idle.ms, until cancelled."""
@@ -396,5 +393,4 @@ class Connections:
         if self._open:
             with trio.move_on_after(patience_seconds):
                 await self._none_left.wait()
-        for connection in tuple(self._open):
-            connection.abort("the broker has stopped")
+        self.cut_all("the broker has stopped")

@@ -91,6 +91,52 @@ async def test_no_more_connections_than_allowed(connect) -> None:
         assert await third.answer()
 
 
+async def test_a_change_closes_what_is_too_many_little_by_little(
+    broker: test_broker, connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All at once they would hold the loop."""
+    counted = Counted()
+    abort = Connection.abort
+
+    def counting(connection: Connection, reason: str) -> None:
+        counted.in_step[-1] += reason == "max.connections"
+        abort(connection, reason)
+
+    monkeypatch.setattr(Connection, "abort", counting)
+    host, _, port = broker.bootstrap.rpartition(":")
+    silent = [socket.create_connection((host, int(port))) for _ in range(200)]
+    try:
+        client = await connect(broker)
+        await client.ask(GOOD)
+        trio.lowlevel.add_instrument(counted)
+        broker._running.config.set_dynamic(1, {"max.connections": "1"})
+        await trio.testing.wait_all_tasks_blocked()
+        trio.lowlevel.remove_instrument(counted)
+        assert sum(counted.in_step) == len(silent)
+        assert max(counted.in_step) <= 64
+        assert await client.ask(GOOD)  # it was the last to speak
+    finally:
+        for sock in silent:
+            sock.close()
+
+
+async def test_brokers_are_let_in_where_the_node_is_full(connect) -> None:
+    listeners = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,ONE://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,ONE:PLAINTEXT",
+        "max.connections": 1,
+        "listener.name.plaintext.max.connections": 2,
+    }
+    async with test_broker(listeners) as running:
+        (one,) = (each for each in running._running.listeners if each.name == "ONE")
+        async with await trio.open_tcp_stream("127.0.0.1", one.port) as client:
+            await trio.testing.wait_all_tasks_blocked(0.05)  # it is let in
+            assert await (await connect(running)).ask(GOOD)
+            with trio.fail_after(5):
+                assert await client.receive_some(1) == b""
+            assert await (await connect(running)).ask(GOOD)
+
+
 async def test_no_more_connections_from_one_address_than_allowed(connect) -> None:
     limits = {"max.connections.per.ip": 0, "max.connections.per.ip.overrides": "127.0.0.1:1"}
     async with test_broker(limits) as running:

@@ -1,0 +1,168 @@
+"""The connections that are open, counted by node, listener and address, and held to their limits.
+
+The listener of brokers has its own limit alone: it is let in where the node is full, and one of
+another listener goes for it (KIP-402). Source: Kafka's ConnectionQuotas.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections import Counter
+from collections.abc import Iterable
+from contextlib import suppress
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Final
+
+import trio
+
+from kafkalite.config.connection_limits import (
+    MOST,
+    OVERRIDES,
+    PER_ADDRESS,
+    address_overrides,
+    protected_listener,
+)
+from kafkalite.config.definition import ConfigError
+from kafkalite.config.listener_configs import ListenerConfigs
+
+if TYPE_CHECKING:
+    from kafkalite.config import BrokerConfig
+    from kafkalite.server.connection import Connection
+    from kafkalite.server.listener import Listener
+
+logger = logging.getLogger(__name__)
+
+# All listeners of a node.
+_ALL: Final = ""
+_NO_ADDRESS: Final = "%s: %s has no address"
+
+
+class ConnectionCounts:
+    """The counts of all nodes, listeners and addresses, and their limits."""
+
+    def __init__(self, config: BrokerConfig) -> None:
+        """Raises ConfigError if a host that is to have its own limit has no address."""
+        self._config = config
+        self._of_listener: Counter[tuple[int, str]] = Counter()
+        self._of_host: Counter[tuple[int, str]] = Counter()
+        self._protected = protected_listener(config)
+        self._limits: dict[tuple[int, str], int] = {}
+        self._overrides: dict[int, dict[str, int]] = {}
+        # The addresses of hosts with a limit of their own; "" for a host without any.
+        self._addresses: dict[str, str] = {}
+        self._addresses = _addresses(self.unknown_hosts())
+        for host in self._addresses:
+            if not self._addresses[host]:
+                raise ConfigError(_NO_ADDRESS % (OVERRIDES, host))
+
+    def __len__(self) -> int:
+        return self._of_host.total()
+
+    def look_again(self) -> None:
+        """The limits may be others now."""
+        self._limits.clear()
+        self._overrides.clear()
+
+    def add(self, connection: Connection) -> None:
+        """Count one that was opened."""
+        listener = connection.listener
+        self._of_listener[listener.node_id, listener.name] += 1
+        self._of_listener[listener.node_id, _ALL] += 1
+        self._of_host[listener.node_id, connection.client_host] += 1
+
+    def remove(self, connection: Connection) -> None:
+        """Count one that was closed no more."""
+        listener = connection.listener
+        self._of_listener[listener.node_id, listener.name] -= 1
+        self._of_listener[listener.node_id, _ALL] -= 1
+        key = (listener.node_id, connection.client_host)
+        self._of_host[key] -= 1
+        if not self._of_host[key]:
+            del self._of_host[key]
+
+    def is_full(self, listener: Listener) -> bool:
+        """True while a listener's clients have to wait."""
+        node_id, name = listener.node_id, listener.name
+        if self._of_listener[node_id, name] >= self._limit(node_id, name):
+            return True
+        return name != self._protected and self._excess(node_id) >= 0
+
+    def too_many(self, connections: Iterable[Connection], most: int) -> list[Connection]:
+        """`most` connections to close at most: of nodes beyond their limit, the longest silent.
+
+        The listener of brokers keeps its own.
+        """
+        excess = {
+            node_id: count
+            for node_id, name in self._of_listener
+            if name == _ALL and (count := self._excess(node_id)) > 0
+        }
+        found: list[Connection] = []
+        for node_id, count in excess.items():
+            candidates = (
+                each
+                for each in connections
+                if each.listener.node_id == node_id and each.listener.name != self._protected
+            )
+            found += nsmallest(min(count, most), candidates, key=lambda each: each.last_active)
+        return found[:most]
+
+    def _excess(self, node_id: int) -> int:
+        return self._of_listener[node_id, _ALL] - self._limit(node_id, _ALL)
+
+    def _limit(self, node_id: int, name: str) -> int:
+        found = self._limits.get((node_id, name))
+        if found is None:
+            if name == _ALL:
+                found = self._config.integer(MOST, node_id)
+            else:
+                found = ListenerConfigs(self._config, name, node_id).integer(MOST)
+            self._limits[node_id, name] = found
+        return found
+
+    # Addresses
+
+    def of_host(self, host: str, node_id: int) -> int:
+        """The number of an address's connections to a node."""
+        return self._of_host[node_id, host]
+
+    def most_from(self, host: str, node_id: int) -> int:
+        """The limit of an address's connections to a node."""
+        found = self._overrides.get(node_id)
+        if found is None:
+            named = address_overrides(self._config.string(OVERRIDES, node_id) or "")
+            found = {self._addresses.get(name, name): most for name, most in named.items()}
+            self._overrides[node_id] = found
+        if host in found:
+            return found[host]
+        return self._config.integer(PER_ADDRESS, node_id)
+
+    def unknown_hosts(self) -> set[str]:
+        """The hosts that limits name, and whose addresses are not known yet."""
+        texts = {self._config.string(OVERRIDES, node_id) or "" for node_id in self._config.node_ids}
+        named = {name for text in texts for name in address_overrides(text)}
+        return named - self._addresses.keys()
+
+    async def look_up(self, hosts: Iterable[str]) -> None:
+        """Find the addresses of hosts; an error is logged for one that has none."""
+        found = await trio.to_thread.run_sync(_addresses, hosts, abandon_on_cancel=True)
+        for host in [host for host, address in found.items() if not address]:
+            logger.error(_NO_ADDRESS, OVERRIDES, host)
+        self._addresses.update(found)
+        self._overrides.clear()
+
+
+def _addresses(hosts: Iterable[str]) -> dict[str, str]:
+    return {host: _address(host) for host in hosts}
+
+
+def _address(host: str) -> str:
+    """The first address, as of Java's InetAddress.getByName; "" if there is none.
+
+    It takes as long as the system's resolver.
+    """
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError, UnicodeError):
+            return str(socket.getaddrinfo(host or None, None, family)[0][4][0])
+    return ""
