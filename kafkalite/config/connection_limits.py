@@ -103,7 +103,7 @@ def check_change(
 ) -> None:
     """Check the configs that a running node is to have. Raises ConfigError.
 
-    A listener takes no limit of 0 while it runs: it would shut out who could change it again.
+    A running listener takes no limit of 0, which would let in no client that could change it.
     """
     check_addresses(_number(after, PER_ADDRESS), after.get(OVERRIDES, ""))
     for name in listener_names:
