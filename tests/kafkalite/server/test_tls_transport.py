@@ -6,30 +6,25 @@ import logging
 import os
 import socket
 import ssl
-import threading
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trio
 
-from kafkalite.security.key_stores import pem_key_material
-from kafkalite.security.tls import TlsSettings, make_context
-from kafkalite.server.tls_transport import TlsTransport
+from kafkalite.server.tls_transport import _MOST_AT_ONCE
 from kafkalite.testing import broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.create_acls import CreateAclsRequest
 from kafkalite.wire.messages.metadata import MetadataRequest
 from tests.kafkalite.conftest import Client
 from tests.kafkalite.fetching import ALIVE, answers, batch, fetch, produce, values
-from tests.kafkalite.security.certificates import Authority, Identity
+from tests.kafkalite.security.certificates import Authority
+from tests.kafkalite.server.tls_ends import ALICE, Asked, Ends, client_context
 
 ALL = MetadataRequest(topics=None)
-AUTHORITY = Authority()
-SERVER = AUTHORITY.server()
-ALICE = AUTHORITY.client("alice")
 # More than one call of OpenSSL takes.
 LARGE = bytes(range(256)) * 1000
 
@@ -152,87 +147,6 @@ async def test_a_connection_cut_within_a_record_is_gone(streams: Streams) -> Non
     assert await streams.is_served()
 
 
-def server_context() -> ssl.SSLContext:
-    keys = pem_key_material(SERVER.key, SERVER.certificate, None)
-    return make_context(TlsSettings(keys, trusted=[AUTHORITY.certificate], client_auth="requested"))
-
-
-def client_context(directory: Path, identity: Identity | None) -> ssl.SSLContext:
-    context = ssl.create_default_context(cadata=AUTHORITY.certificate)
-    # In TLS 1.3 a client learns later whether its certificate was good.
-    context.maximum_version = ssl.TLSVersion.TLSv1_2
-    if identity is not None:
-        path = directory / "client.pem"
-        path.write_text(identity.certificate + identity.key)
-        context.load_cert_chain(path)
-    return context
-
-
-class Ends:
-    """Both ends of one connection: the transport, and a client whose calls block in a thread."""
-
-    def __init__(self, context: ssl.SSLContext, refusal: str = "") -> None:
-        self.told: list[Any] = []
-        self._refusal = refusal
-        ours, self._theirs = socket.socketpair()
-        ours.setblocking(False)
-        self._theirs.settimeout(10)
-        self.transport = TlsTransport(ours, server_context(), self._established, self.told.append)
-        self._context = context
-        self.client: ssl.SSLSocket | None = None
-
-    def _established(self, certificate: bytes | None) -> None:
-        self.told.append(certificate)
-        if self._refusal:
-            raise ConnectionRefusedError(self._refusal)
-
-    def connect(self) -> None:
-        """Shake hands. Raises what the transport raises."""
-        thread = threading.Thread(target=self._shake)
-        thread.start()
-        try:
-            while not self.told:
-                try:
-                    self.transport.recv(1)
-                except BlockingIOError:
-                    continue
-        finally:
-            if self.client is None and isinstance(self.told[-1], str):
-                self.transport.close()
-            thread.join()
-
-    def _shake(self) -> None:
-        try:
-            self.client = self._context.wrap_socket(self._theirs, server_hostname="127.0.0.1")
-        except (ssl.SSLError, OSError):
-            self._theirs.close()
-
-    def until_sent(self, send: Callable[[int], int], size: int) -> bytes:
-        """All that the client gets of what `send` sends from a position on."""
-        got: list[bytes] = []
-        thread = threading.Thread(target=lambda: got.append(self._receive(size)))
-        thread.start()
-        sent = 0
-        while sent < size:
-            try:
-                sent += send(sent)
-            except BlockingIOError:
-                continue
-        thread.join()
-        return got[0]
-
-    def _receive(self, size: int) -> bytes:
-        assert self.client is not None
-        data = b""
-        while len(data) < size:
-            data += self.client.recv(size - len(data))
-        return data
-
-    def close(self) -> None:
-        self.transport.close()
-        (self.client or self._theirs).close()
-
-
 @pytest.fixture
 def connected(tmp_path: Path) -> Iterator[Ends]:
     ends = Ends(client_context(tmp_path, ALICE))
@@ -292,9 +206,24 @@ def test_several_records_are_received_at_once_and_then_the_end(connected: Ends) 
     room = bytearray(100_000)
     assert connected.transport.recv_into(memoryview(room)) == len(sent)
     assert room[: len(sent)] == sent
-    assert connected.transport.has_input
     assert connected.transport.recv_into(memoryview(room)) == 0
     assert connected.transport.recv(1) == b""
+
+
+def test_the_socket_is_asked_once_for_many_records(connected: Ends) -> None:
+    assert connected.client is not None
+    connected.client.sendall(LARGE[:60_000])
+    asked: Any = Asked(connected.transport._socket)
+    connected.transport._socket = asked
+    room = bytearray(100_000)
+    assert connected.transport.recv_into(memoryview(room)) == 60_000
+    assert asked.count == 1
+    # A whole record is asked for, however little room is left.
+    connected.client.sendall(LARGE[:9_000])
+    assert connected.transport.recv_into(memoryview(room)[:10]) == 10
+    assert connected.transport.has_input
+    assert connected.transport.recv_into(memoryview(room)) == 8_990
+    assert asked.count == 3  # the last one in vain
 
 
 def test_a_broken_record_fails_the_call_after_the_good_ones(connected: Ends) -> None:
@@ -341,6 +270,24 @@ def test_a_full_socket_blocks(connected: Ends) -> None:
 
     with pytest.raises(BlockingIOError):
         send_without_end()
+
+
+def test_what_the_socket_does_not_take_is_kept(connected: Ends) -> None:
+    assert connected.client is not None
+    taken = 0
+    with suppress(BlockingIOError):
+        while True:
+            taken += connected.transport.send(LARGE, 0)
+    assert connected.transport.has_output
+    assert taken > len(LARGE)
+    descriptor = os.open(__file__, os.O_RDONLY)
+    with pytest.raises(BlockingIOError):
+        connected.transport.send_file(descriptor, 0, 10)
+    os.close(descriptor)
+    got = connected.until_sent(lambda at: taken, taken)
+    part = LARGE[:_MOST_AT_ONCE]
+    assert got == (part * (taken // len(part) + 1))[:taken]
+    assert not connected.transport.has_output
 
 
 def test_closing_says_that_nothing_was_cut_off(connected: Ends) -> None:
