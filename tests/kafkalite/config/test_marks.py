@@ -42,7 +42,7 @@ NAMED_ONLY = {
     "broker.session.timeout.ms": "read there",
     # Named as options of a login module, whose names they share.
     "sasl.oauthbearer.scope": "a login option",
-    # Of a listener's own configs, one that all nodes may have together.
+    # A listener's own config that all nodes may have together.
     "num.network.threads": "let through by name",
     # Taken per listener only, so that AlterConfigs names them to refuse them.
     "ssl.key.password": "refused by name",
