@@ -25,6 +25,7 @@ class Flush:
         self._directory = log.directory
         self.offset = offset
         self._began_ms = log.now_ms()
+        log.leader_epochs.write()
         # A slice of no bytes keeps a file open, past its segment's deletion.
         self._slices: list[FileSlice] = []
         self._indexes: list[Path] = []
@@ -39,8 +40,13 @@ class Flush:
             self._slices.append(FileSlice(segment.file, 0, 0))
             self._indexes += [index.path for index in segment.indexes if index.count]
             self._indexes.append(log.snapshots.path(segment.base_offset))
-        # Names are made and changed only when a segment begins or the log does.
-        self._must_sync_directory = log.recovery_point <= log.segments.active.base_offset
+        self._epochs = log.leader_epochs.unsynced
+        if self._epochs is not None:
+            self._indexes.append(self._epochs[0])
+        # Names are made and changed only when a segment begins, the log does, or an epoch.
+        self._must_sync_directory = (
+            log.recovery_point <= log.segments.active.base_offset or self._epochs is not None
+        )
         self._must_sync_parent = log.has_new_name
 
     @property
@@ -76,6 +82,8 @@ class Flush:
         """Move the recovery point to `offset`, or to the log's end if it was truncated since."""
         log = self._log
         self.abandon()
+        if self._epochs is not None:
+            log.leader_epochs.synced(self._epochs[1])
         log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
         log.last_flush_ms = self._began_ms
         _ended(log)

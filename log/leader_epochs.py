@@ -2,7 +2,8 @@
 
 Clients and followers find out by them that a log was truncated. They are kept in memory and in the
 file `leader-epoch-checkpoint` (`epoch start-offset` a line), which is written before the first
-batch of a new epoch. Source: Kafka's LeaderEpochFileCache; KIP-101, KIP-279, KIP-320.
+batch of a new epoch, and flushed with it: recovery looks only at batches that are not. Source:
+Kafka's LeaderEpochFileCache; KIP-101, KIP-279, KIP-320.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class LeaderEpochs:
         self._files = files
         self._epochs: list[tuple[int, int]] = []
         self._dirty = False
+        self._unsynced_count = 0
 
     def load(self) -> None:
         """Read the checkpoint. A damaged one counts as empty: the batches have the epochs."""
@@ -135,7 +137,7 @@ class LeaderEpochs:
     def write(self, *, sync: bool = False) -> None:
         """Write the checkpoint if something changed. Raises OSError.
 
-        It is not flushed by default: recovery finds lost epochs again in the batches.
+        It is not flushed by default: recovery finds lost epochs in batches that are not, either.
         """
         if self._dirty:
             write_lines(
@@ -145,3 +147,16 @@ class LeaderEpochs:
                 sync=sync,
             )
             self._dirty = False
+            self._unsynced_count = 0 if sync else self._unsynced_count + 1
+
+    @property
+    def unsynced(self) -> tuple[Path, int] | None:
+        """The file, and a number for `synced`, if what was written to it may not be on the disk."""
+        if not self._unsynced_count:
+            return None
+        return self._directory / LEADER_EPOCH_CHECKPOINT, self._unsynced_count
+
+    def synced(self, number: int) -> None:
+        """Take note that it was flushed, unless it was written again meanwhile."""
+        if number == self._unsynced_count:
+            self._unsynced_count = 0

@@ -51,12 +51,13 @@ def _ended_at(log: LogState, offset: int) -> None:
     log.log_end_offset = offset
     log.log_start_offset = min(log.log_start_offset, offset)
     log.recovery_point = min(log.recovery_point, offset)
+    log.high_watermark = min(log.high_watermark, offset)
     log.leader_epochs.truncate_from_end(offset)
-    log.leader_epochs.write()
     log.producer_state.clear()
     log.snapshots.remove_behind(offset)
     log.snapshots.load_latest(log.producer_state, log.segments.first.base_offset)
     replay_producers(log.segments, log.producer_state, offset)
     log.producer_state.end_offset = offset
-    log.high_watermark = min(log.high_watermark, offset)
     log.update_first_unstable()
+    # Last: on a full disk it fails, and the log goes on with what is in memory.
+    log.leader_epochs.write()

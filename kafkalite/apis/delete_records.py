@@ -1,14 +1,18 @@
 """DeleteRecords (key 21), versions 0-2: a partition begins later from now on (KIP-107).
 
 -1 means everything up to the high watermark. What lies before the new log start is no longer read,
-at once; the files go with retention. The answer names the new log start ("low watermark"), -1 with
-an error. An offset before the log start changes nothing.
+at once; the files go with retention. The answer names the low watermark, the first log start of all
+living replicas, -1 with an error. It waits until that is where it was asked to be, or timeout.ms
+have passed: REQUEST_TIMED_OUT, with the low watermark as it was in the beginning. An offset before
+the log start changes nothing. Source: ReplicaManager.deleteRecords, DelayedDeleteRecords.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import trio
 
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.requests.context import RequestContext
@@ -24,37 +28,93 @@ from kafkalite.wire.messages.delete_records import (
 )
 
 if TYPE_CHECKING:
+    from kafkalite.replica.partition import Partition
     from kafkalite.services import Services
 
 _NO_LOW_WATERMARK: Final = -1
 _NO_EPOCH: Final = -1
 
 
+class _Waiting(NamedTuple):
+    """A partition whose replicas do not all begin at `offset` yet."""
+
+    partition: Partition
+    node_id: int
+    offset: int
+    result: DeleteRecordsPartitionResult
+
+    def has_settled(self) -> bool:
+        """True once the result says how it went."""
+        partition, result = self.partition, self.result
+        if partition.is_deleted:
+            result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        elif partition.log.offline_reason is not None:
+            result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+        elif not partition.is_ours or partition.leader_id != self.node_id:
+            result.error_code = ErrorCode.NOT_LEADER_OR_FOLLOWER
+        elif partition.low_watermark < self.offset:
+            return False
+        else:
+            result.error_code, result.low_watermark = ErrorCode.NONE, partition.low_watermark
+            return True
+        result.low_watermark = _NO_LOW_WATERMARK
+        return True
+
+
 async def handle(
     services: Services, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:
+    waiting: list[_Waiting] = []
+
     def delete(topic: DeleteRecordsTopic) -> Steps[DeleteRecordsTopicResult]:
-        delete_in = partial(_delete, services, context.node_id, topic.name)
+        delete_in = partial(_delete, services, context.node_id, topic.name, waiting)
         partitions = yield from mapped(delete_in, topic.partitions)
         return DeleteRecordsTopicResult(name=topic.name, partitions=partitions)
 
     named = (topic for topic in request.topics if topic.partitions)
     topics = await in_slices(mapped_in_steps(delete, named), context)
+    if waiting:
+        watched = [each.partition.watchers for each in waiting]
+        await context.connection.wait_until(
+            partial(_have_settled, waiting),
+            watched,
+            trio.current_time() + request.timeout_ms / 1000,
+            answer_early=False,
+        )
+        await in_slices(mapped(_Waiting.has_settled, waiting), context)
     return DeleteRecordsResponse(topics=topics)
 
 
+def _have_settled(waiting: list[_Waiting]) -> bool:
+    """True once all have. Those that have are looked at no more."""
+    while waiting and waiting[-1].has_settled():
+        waiting.pop()
+    return not waiting
+
+
 def _delete(
-    services: Services, node_id: int, name: str, asked: DeleteRecordsPartition
+    services: Services,
+    node_id: int,
+    name: str,
+    waiting: list[_Waiting],
+    asked: DeleteRecordsPartition,
 ) -> DeleteRecordsPartitionResult:
-    code, low_watermark = ErrorCode.NONE, _NO_LOW_WATERMARK
+    result = DeleteRecordsPartitionResult(
+        partition_index=asked.partition_index,
+        low_watermark=_NO_LOW_WATERMARK,
+        error_code=ErrorCode.NONE,
+    )
     try:
         partition = services.topics.partition(name, asked.partition_index)
         if name in INTERNAL_TOPICS:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         partition.check_leader(node_id, _NO_EPOCH, leader_only=True)
-        low_watermark = partition.delete_records_before(asked.offset)
+        offset = partition.delete_records_before(asked.offset)
     except KafkaError as error:
-        code = error.code
-    return DeleteRecordsPartitionResult(
-        partition_index=asked.partition_index, low_watermark=low_watermark, error_code=code
-    )
+        result.error_code = error.code
+        return result
+    result.low_watermark = partition.low_watermark
+    if result.low_watermark < offset:
+        result.error_code = ErrorCode.REQUEST_TIMED_OUT
+        waiting.append(_Waiting(partition, node_id, offset, result))
+    return result

@@ -98,16 +98,16 @@ def built_in(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def read_file(path: Path) -> dict[str, str]:
-    """The properties of a file in Java's format. Raises ConfigError if it cannot be read."""
+    """The properties of a file in Java's format, which is Latin-1 with escapes for all else.
+
+    Raises ConfigError if it cannot be read. Source: Utils.loadProps, java.util.Properties.load.
+    """
     import javaproperties
 
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise ConfigError(f"cannot read the config file {path}: {reason}") from None
-    try:
-        return javaproperties.loads(text)
+        return javaproperties.loads(path.read_bytes())
+    except OSError as error:
+        raise ConfigError(f"cannot read the config file {path}: {error.strerror}") from None
     except ValueError as error:
         raise ConfigError(f"cannot read the config file {path}: {error}") from None
 

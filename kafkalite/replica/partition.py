@@ -273,9 +273,10 @@ class Partition:
         )
 
     def delete_records_before(self, offset: int) -> int:
-        """Move the log start up to `offset`, -1 for the high watermark; the log start after that.
+        """Move the log start up to `offset`, -1 for the high watermark; the offset that was meant.
 
-        Raises KafkaError: POLICY_VIOLATION for a log that is compacted only, OFFSET_OUT_OF_RANGE.
+        `low_watermark` tells when no replica has earlier records. Raises KafkaError:
+        POLICY_VIOLATION for a log that is compacted only, OFFSET_OUT_OF_RANGE.
         """
         if not self.log.config.delete:
             raise KafkaError(
@@ -287,9 +288,14 @@ class Partition:
             offset = self.high_watermark
         if offset < 0:
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE)
-        log_start_offset = self.log.delete_records_before(offset)
+        self.log.delete_records_before(offset)
         self.watchers.check_and_complete()
-        return log_start_offset
+        return offset
+
+    @property
+    def low_watermark(self) -> int:
+        """The smallest log start offset of all living replicas, which here share one log."""
+        return self.log.log_start_offset
 
     def metadata_changed(self) -> None:
         """Leader, epoch or replicas have changed: requests that wait check their conditions."""

@@ -41,10 +41,13 @@ class ReplicatedPartition(Partition):
         self.log, self.replica = replica.log, replica
 
     def log_moved(self, log: Log) -> None:
-        """The log lies in another data directory now: the replica goes on with it there."""
-        if self.replica is not None:
-            self.replica.use(log)
-        super().log_moved(log)
+        """The log lies in another data directory now, or is there again: the replica goes on with
+        it. Raises KafkaError(KAFKA_STORAGE_ERROR): it cannot lead with it."""
+        try:
+            if self.replica is not None:
+                self.replica.use(log)
+        finally:
+            super().log_moved(log)
 
     def let_go(self, elsewhere: Log) -> None:
         """There is no replica here any more; the log `elsewhere` refuses everything."""
@@ -106,6 +109,12 @@ class ReplicatedPartition(Partition):
         if leading is None:
             return super().has_enough_in_sync
         return len(leading.in_sync.maximal) >= leading.needed_count
+
+    @property
+    def low_watermark(self) -> int:
+        """The smallest log start offset of all living replicas; ours alone if we do not lead."""
+        leading = None if self.replica is None else self.replica.leading
+        return super().low_watermark if leading is None else leading.low_watermark
 
     def flush_ended(self) -> None:
         """The same as in one process; the fetcher that waits goes on, too."""

@@ -104,7 +104,7 @@ class ReplicatedTopics(Topics):
 
     def _take(self, topic: Topic, partition: ReplicatedPartition, state: PartitionState) -> None:
         if partition.replica is None and self._node_id in state.replicas:
-            log = self._open_log(topic, partition.index, state)
+            log = self._open_log(topic, partition.index, state, self._log_config(topic, state))
             replica = Replica(
                 self._replicas, topic.name, topic.topic_id, partition.index, log, partition.changed
             )
@@ -135,11 +135,13 @@ class ReplicatedTopics(Topics):
             self._close(partition, replica)
         partition.take(state)
 
-    def _open_log(self, topic: Topic, index: int, state: PartitionState) -> Log:
-        config = self._cluster.config.log_config(topic.configs, self._node_id)
-        assigned = assigned_here(state, self._cluster.config.node_ids)
-        log = self._logs.open(topic.name, topic.topic_id, index, config, assigned)
+    def _log_config(self, topic: Topic, state: PartitionState) -> LogConfig:
+        return self._cluster.config.log_config(topic.configs, self._node_id)
+
+    def _open_log(self, topic: Topic, index: int, state: PartitionState, config: LogConfig) -> Log:
+        log = super()._open_log(topic, index, state, config)
         directory_id = self._partition_logs.directory_id(topic.name, index)
+        assigned = assigned_here(state, self._cluster.config.node_ids)
         if directory_id is not None and [directory_id] != assigned:
             self._tell_directory(topic.topic_id, index, directory_id)
         return log

@@ -37,6 +37,7 @@ from kafkalite.wire.messages.stored.topic_record import TopicRecord
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.log.config import LogConfig
+    from kafkalite.log.log import Log
     from kafkalite.requests.context import RequestContext
 
 _TOPICS_AT_ONCE: Final = 500  # that come or go in one change
@@ -330,18 +331,19 @@ class Topics:
             topic.name,
             topic.topic_id,
             index,
-            self._logs.open(
-                topic.name,
-                topic.topic_id,
-                index,
-                config,
-                assigned_here(state, self._cluster.config.node_ids),
-            ),
+            self._open_log(topic, index, state, config),
             leader_id=state.leader_id,
             leader_epoch=state.leader_epoch,
             replicas=state.replicas,
             in_sync_replicas=state.in_sync_replicas,
         )
+
+    def _open_log(self, topic: Topic, index: int, state: PartitionState, config: LogConfig) -> Log:
+        assigned = assigned_here(state, self._cluster.config.node_ids)
+        return self._logs.open(topic.name, topic.topic_id, index, config, assigned)
+
+    def _log_config(self, topic: Topic, state: PartitionState) -> LogConfig:
+        return log_configs(self._cluster.config, topic)(state.leader_id)
 
     def reopen(self) -> Iterator[object]:
         """Open again the logs that passing trouble, such as a full disk, kept shut; one a step."""
@@ -350,13 +352,8 @@ class Topics:
             for partition in topic.partitions:
                 if partition.log.may_come_back and not partition.is_deleted:
                     state = topic.states[partition.index]
-                    log = self._logs.open(
-                        topic.name,
-                        topic.topic_id,
-                        partition.index,
-                        log_configs(self._cluster.config, topic)(state.leader_id),
-                        assigned_here(state, self._cluster.config.node_ids),
-                    )
+                    config = self._log_config(topic, state)
+                    log = self._open_log(topic, partition.index, state, config)
                     if log.offline_reason is None:
                         partition.log_moved(log)
                         has_changed = True

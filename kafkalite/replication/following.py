@@ -7,7 +7,7 @@ dropped. Source: ReplicaFetcherThread.
 from __future__ import annotations
 
 import logging
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from kafkalite.log.log import Log
 from kafkalite.peers.in_memory import in_memory
@@ -25,8 +25,6 @@ from kafkalite.wire.messages.fetch import EpochEndOffset, FetchPartition, Partit
 from kafkalite.wire.record_batch import iterate_batches
 
 logger = logging.getLogger(__name__)
-
-_NOT_OURS: Final = (ErrorCode.KAFKA_STORAGE_ERROR,)
 
 
 class Question(NamedTuple):
@@ -85,7 +83,8 @@ def take(question: Question, answer: PartitionData, now: float) -> bool:
         else:
             _append(replica, question.leader_epoch, answer)
     except KafkaError as error:
-        logger.error("%r: not copied: %s", replica, error)
+        if error.code is not ErrorCode.KAFKA_STORAGE_ERROR:  # the log says that, once
+            logger.error("%r: not copied: %s", replica, error)
         failed(replica, error, now)
     else:
         replica.fetch_state.went_well()
@@ -93,8 +92,8 @@ def take(question: Question, answer: PartitionData, now: float) -> bool:
 
 
 def failed(replica: Replica, error: KafkaError, now: float) -> None:
-    """Our disk is broken, or what came was: the one lasts, the other is asked for again."""
-    if error.code in _NOT_OURS:
+    """Our log is offline, which lasts. What came may be better, and a full disk empty, later."""
+    if replica.log.offline_reason is not None:
         replica.fetch_state.stop()
     else:
         replica.fetch_state.back_off(now)

@@ -78,10 +78,14 @@ class Leading:
         self._assign_epoch(leader_epoch)
 
     def _assign_epoch(self, leader_epoch: int) -> None:
+        """On a full disk in memory only: a flush writes what is missing before it counts."""
+        self.log.check_online()
         try:
             self.log.leader_epochs.assign(leader_epoch, self.epoch_start_offset)
         except OSError as error:
-            raise self.log.storage_error(error) from error
+            refusal = self.log.storage_error(error)
+            if self.log.offline_reason is not None:
+                raise refusal from error
 
     def use(self, log: Log) -> None:
         """The log lies in another directory now. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
@@ -141,6 +145,16 @@ class Leading:
             leader_end=self.log.log_end_offset, now=now, max_lag_seconds=self._max_lag_seconds
         )
 
+    @property
+    def low_watermark(self) -> int:
+        """The smallest log start offset of all living replicas, in sync or not (KIP-107)."""
+        starts = [
+            follower.log_start_offset
+            for replica_id, follower in self.followers.items()
+            if self._brokers.registered_epoch(replica_id) is not None
+        ]
+        return min([self.log.log_start_offset, *starts])
+
     # -- the followers
 
     def check_follower(self, replica_id: int, current_leader_epoch: int, broker_epoch: int) -> None:
@@ -159,9 +173,10 @@ class Leading:
     def fetched(
         self, replica_id: int, offset: int, log_start_offset: int, broker_epoch: int
     ) -> bool:
-        """A follower asks for what begins at `offset`; True if the high watermark moved."""
+        """A follower asks for what begins at `offset`; True if a watermark may have moved."""
         follower = self.followers[replica_id]
         before = follower.end_offset
+        start_before = follower.log_start_offset
         follower.fetched(
             offset,
             log_start_offset,
@@ -171,7 +186,8 @@ class Leading:
         )
         if replica_id not in self.in_sync.committed and self.in_sync.is_settled:
             self._expand(replica_id, follower)
-        return follower.end_offset != before and self.advance()
+        has_advanced = follower.end_offset != before and self.advance()
+        return has_advanced or follower.log_start_offset > start_before
 
     def _expand(self, replica_id: int, follower: Follower) -> None:
         reached = max(self.log.high_watermark, self.epoch_start_offset)

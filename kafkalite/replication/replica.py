@@ -8,7 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from kafkalite.log.log import Log
-from kafkalite.replication.fetch_state import FetchState
+from kafkalite.replication.fetch_state import FetchState, Progress
 from kafkalite.replication.leading import Brokers, Leading
 from kafkalite.replication.roles import ACTIONS, Action, PartitionView, Role, role_of
 from kafkalite.replication.throttle import Throttles
@@ -78,6 +78,7 @@ class Replica:
         self.leader_epoch = -1
         self.partition_epoch = -1
         self.leading: Leading | None = None
+        self._view: PartitionView | None = None
         # Named in the topic's configs for throttled replication.
         self.is_throttled_as_leader = self.is_throttled_as_follower = False
         self.fetch_state = FetchState(surroundings.config.fetch_backoff_seconds)
@@ -111,6 +112,7 @@ class Replica:
         self.role = role
         self.leader_id, self.leader_epoch = view.leader_id, view.leader_epoch
         self.partition_epoch = view.partition_epoch
+        self._view = view
         if action is Action.LEAD:
             self._lead(view)
         elif action is Action.FOLLOW:
@@ -145,11 +147,18 @@ class Replica:
             self._surroundings.follow(self)
 
     def use(self, log: Log) -> None:
-        """The same log lies elsewhere now. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        """The same log lies elsewhere now, or is there again: a full disk kept it shut.
+
+        What failed for want of it begins. Raises KafkaError(KAFKA_STORAGE_ERROR).
+        """
         log.advance_high_watermark(self.log.high_watermark)
         self.log = log
         if self.leading is not None:
             self.leading.use(log)
+        elif self.role is Role.LEADER and self._view is not None:
+            self._lead(self._view)
+        elif self.fetch_state.progress is Progress.STOPPED:
+            self._follow_again()
 
     def appended(self) -> None:
         """Something was appended here as the leader."""

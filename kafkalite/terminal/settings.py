@@ -40,9 +40,9 @@ def parsed(settings: Iterable[str]) -> dict[str, str]:
 
 
 def read_file(path: Path) -> dict[str, str]:
-    """The settings in a file of properties. Raises click.UsageError."""
+    """The settings in a file of properties: Latin-1, as for Java. Raises click.UsageError."""
     try:
-        properties = javaproperties.loads(path.read_text())
+        properties = javaproperties.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise click.UsageError(f"-F {path} cannot be read: {reason}") from None

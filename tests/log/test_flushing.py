@@ -1,6 +1,7 @@
 """Flushing: the recovery point follows what is on the disk, and nothing else."""
 
 import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,7 @@ def test_a_flush_covers_batches_indexes_and_names(disk: Disk, files: SyncFiles) 
         "00000000000000000000.log",
         "00000000000000000000.index",
         "00000000000000000000.timeindex",
+        "leader-epoch-checkpoint",
         "topic-0",
     }
     files.synced.clear()
@@ -56,6 +58,44 @@ def test_a_flush_covers_batches_indexes_and_names(disk: Disk, files: SyncFiles) 
     disk.append(log, b"x")
     log.flush()
     assert "topic-0" not in files.synced  # no name is new
+
+
+def test_a_flush_covers_the_epochs_of_its_batches(disk: Disk, files: SyncFiles) -> None:
+    """Recovery begins at the recovery point: it would not find them again."""
+    log = disk.log()
+    disk.append(log, b"x", leader_epoch=3)
+    log.flush()
+    files.synced.clear()
+    log.leader_epochs.assign(4, 1)
+    disk.append(log, b"y", leader_epoch=4)
+    log.flush()
+    assert {"leader-epoch-checkpoint", "topic-0"} <= set(files.synced)
+    files.synced.clear()
+    disk.append(log, b"z", leader_epoch=4)
+    log.flush()
+    assert files.synced == [f"{0:020d}.log"]
+
+
+def test_epochs_that_had_no_room_are_written_by_the_flush(
+    disk: Disk, files: SyncFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = disk.log()
+
+    def full(self: SyncFiles, path: Path, data: bytes, *, sync: bool = True) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SyncFiles, "write_atomically", full)
+        with pytest.raises(OSError, match="No space"):
+            log.leader_epochs.assign(7, 0)
+        disk.append(log, b"x", leader_epoch=7)
+        with pytest.raises(KafkaError):
+            log.flush()
+        assert log.recovery_point == 0
+    log.flush()
+    assert log.recovery_point == 1
+    log.close_files()
+    assert disk.log(recovery_point=1).leader_epochs.entries == [(7, 0)]
 
 
 def test_only_segments_behind_the_recovery_point_are_flushed(disk: Disk, files: SyncFiles) -> None:

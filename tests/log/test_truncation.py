@@ -1,5 +1,7 @@
 """A log loses its newest records, and with them epochs and producers."""
 
+import errno
+import os
 from typing import Any
 
 import pytest
@@ -46,6 +48,34 @@ def test_truncation_takes_back_producers_and_epochs(disk: Any) -> None:
         )
     log.truncate_to(3)
     assert log.leader_epochs.latest == 2
+    assert log.producer_state.producers[3].last_sequence == 2
+    assert disk.append(log, b"y", producer_id=3, producer_epoch=0, base_sequence=3) == 3
+
+
+def test_what_is_cut_on_a_full_disk_is_forgotten_all_the_same(
+    disk: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a producer that repeats a lost batch is told that it is there."""
+    log = disk.log()
+    for sequence in range(5):
+        disk.append(
+            log,
+            b"x",
+            leader_epoch=sequence,
+            producer_id=3,
+            producer_epoch=0,
+            base_sequence=sequence,
+        )
+
+    def full(*of: object, **more: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(log.files), "write_atomically", full)
+        with pytest.raises(KafkaError):
+            log.truncate_to(3)
+    assert log.offline_reason is None
+    assert (log.log_end_offset, log.high_watermark, log.leader_epochs.latest) == (3, 3, 2)
     assert log.producer_state.producers[3].last_sequence == 2
     assert disk.append(log, b"y", producer_id=3, producer_epoch=0, base_sequence=3) == 3
 

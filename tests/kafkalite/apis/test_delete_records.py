@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import trio
 
+from kafkalite.apis import delete_records
+from kafkalite.replica.replicated_partition import ReplicatedPartition
+from kafkalite.requests.purgatory import WakeReason, wait_until
 from kafkalite.testing import broker as test_broker
-from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
@@ -16,6 +23,7 @@ from kafkalite.wire.messages.delete_records import (
 )
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.kafkalite.filling import fill
+from tests.kafkalite.replica.replicated import ME, OTHER, THIRD, Replicated, records, replicated
 
 
 async def delete(
@@ -93,3 +101,123 @@ async def test_deleted_records_stay_deleted(tmp_path: Path, connect: Any) -> Non
         assert await delete(await connect(b), "t", (0, 7)) == [(0, 7, 0)]
     async with test_broker(data_dir=tmp_path) as b:
         assert b._running.services.topics.by_name["t"].partitions[0].log.log_start_offset == 7
+
+
+class Alone:
+    """A connection whose requests are in a task."""
+
+    async def move_to_task(self) -> None:
+        await trio.lowlevel.checkpoint()
+
+    yield_turn = move_to_task
+
+    async def wait_until(self, *of: Any, answer_early: bool) -> WakeReason:
+        assert not answer_early
+        return await wait_until(*of)
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[Replicated]:
+    """Ten records in t, which this broker leads, and two follow."""
+    with replicated(tmp_path) as made:
+        partition = made.create(ME, ME, OTHER, THIRD)
+        partition.append(records(*[b"v"] * 10))
+        for follower in (OTHER, THIRD):
+            tell(partition, follower, 0)
+        yield made
+
+
+def tell(partition: ReplicatedPartition, follower: int, log_start_offset: int) -> None:
+    """A follower's Fetch, that has all records."""
+    assert partition.replica is not None
+    leading = partition.replica.leading
+    assert leading is not None
+    if leading.fetched(follower, 10, log_start_offset, 10 + follower):
+        partition.replica.on_change()
+
+
+async def asked(world: Replicated, *offsets: int, timeout_ms: int = 5000) -> list[tuple[int, int]]:
+    """The low watermark and error of each partition of t, and how long it took."""
+    partitions = [DeleteRecordsPartition(partition_index=0, offset=offset) for offset in offsets]
+    request = DeleteRecordsRequest(
+        topics=[DeleteRecordsTopic(name="t", partitions=partitions)], timeout_ms=timeout_ms
+    )
+    context: Any = SimpleNamespace(node_id=ME, connection=Alone())
+    services: Any = SimpleNamespace(topics=world.topics)
+    answer = await delete_records.handle(services, context, request)
+    return [(each.low_watermark, each.error_code) for each in answer.topics[0].partitions]
+
+
+async def test_an_answer_waits_for_all_living_replicas(
+    world: Replicated, autojump_clock: object
+) -> None:
+    partition, began = world.partition(), trio.current_time()
+
+    async def follow() -> None:
+        await trio.sleep(1)
+        tell(partition, OTHER, 4)
+        await trio.sleep(1)
+        tell(partition, THIRD, 4)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(follow)
+        assert await asked(world, 4) == [(4, ErrorCode.NONE)]
+    assert trio.current_time() - began == pytest.approx(2)
+    assert await asked(world, 3) == [(4, ErrorCode.NONE)]
+    assert trio.current_time() - began == pytest.approx(2)
+
+
+async def test_a_replica_that_does_not_delete_is_waited_for_in_vain(
+    world: Replicated, autojump_clock: object
+) -> None:
+    """The others of the request are told what became of them; deleted it is all the same."""
+    began = trio.current_time()
+    tell(world.partition(), OTHER, 2)
+    assert await asked(world, 11, 2, -1) == [
+        (-1, ErrorCode.OFFSET_OUT_OF_RANGE),
+        (0, ErrorCode.REQUEST_TIMED_OUT),
+        (0, ErrorCode.REQUEST_TIMED_OUT),
+    ]
+    assert trio.current_time() - began == pytest.approx(5)
+    assert world.partition().log.log_start_offset == 10
+
+
+async def test_those_that_were_reached_in_time_are_not_told_of_the_others(
+    world: Replicated, autojump_clock: object
+) -> None:
+    for follower in (OTHER, THIRD):
+        tell(world.partition(), follower, 3)
+    assert await asked(world, 3, 5) == [(3, ErrorCode.NONE), (3, ErrorCode.REQUEST_TIMED_OUT)]
+
+    async def follow() -> None:
+        await trio.sleep(1)
+        for follower in (OTHER, THIRD):
+            tell(world.partition(), follower, 6)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(follow)
+        assert await asked(world, 6, 7) == [(6, ErrorCode.NONE), (3, ErrorCode.REQUEST_TIMED_OUT)]
+
+
+async def test_who_leads_no_more_says_so(world: Replicated, autojump_clock: object) -> None:
+    async with trio.open_nursery() as nursery:
+
+        async def lose() -> None:
+            await trio.sleep(1)
+            world.change(leader=OTHER, isr=[OTHER, THIRD])
+
+        nursery.start_soon(lose)
+        assert await asked(world, 4) == [(-1, ErrorCode.NOT_LEADER_OR_FOLLOWER)]
+
+
+async def test_a_broken_disk_is_told(world: Replicated, autojump_clock: object) -> None:
+    async with trio.open_nursery() as nursery:
+
+        async def fail() -> None:
+            await trio.sleep(1)
+            log = world.partition().log
+            log.storage_error(OSError(errno.EIO, "Input/output error"))
+            world.partition().changed()
+
+        nursery.start_soon(fail)
+        assert await asked(world, 4) == [(-1, ErrorCode.KAFKA_STORAGE_ERROR)]

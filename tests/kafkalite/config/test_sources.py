@@ -14,7 +14,7 @@ from kafkalite.config import (
     ConfigError,
     Support,
 )
-from kafkalite.config.sources import find
+from kafkalite.config.sources import find, read_file
 
 
 def test_flags_win_over_environment_over_file_over_defaults(tmp_path: Path) -> None:
@@ -45,6 +45,25 @@ def test_underscores_in_the_environment_are_read_as_the_image_reads_them(
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot read the config file .*x: No such file"):
         BrokerConfig.from_sources(tmp_path / "x")
+
+
+def test_a_file_is_read_as_java_reads_it(tmp_path: Path) -> None:
+    """Latin-1, with \\uXXXX for all else: a rack with an umlaut is the same on brokers of both
+    kinds (java.util.Properties.load, which Utils.loadProps calls)."""
+    path = tmp_path / "server.properties"
+    path.write_bytes(
+        b"broker.rack=M\xfcnchen\r\n"
+        b"ssl.keystore.password = \\u20ac\\ud83d\\ude00 \\\n   x\\:\\=\n"
+        b"! UTF-8 is no exception:\rlog.dirs:/r\xc3\xa4ume\x85\n"
+    )
+    assert read_file(path) == {
+        "broker.rack": "München",
+        "ssl.keystore.password": "€😀 x:=",
+        "log.dirs": "/rÃ¤ume\x85",
+    }
+    path.write_bytes(b"broker.rack=\\u00f\n")
+    with pytest.raises(ConfigError, match="u00f"):
+        read_file(path)
 
 
 def test_an_unknown_name_in_a_file_is_left_aside_and_an_idle_one_is_named(

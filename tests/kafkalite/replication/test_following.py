@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from kafkalite.replication import following
 from kafkalite.replication.fetch_state import Progress
 from kafkalite.replication.following import Question
 from kafkalite.replication.replica import Replica
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.fetch import EpochEndOffset, PartitionData
 from tests.kafkalite.replication.one_replica import FOLLOWED, batch, new_replica, values
 
@@ -158,8 +159,26 @@ def test_records_that_are_damaged_are_asked_for_again(replica: Replica) -> None:
 
 
 def test_a_broken_disk_is_not_asked_again(replica: Replica) -> None:
-    following.failed(replica, KafkaError(ErrorCode.KAFKA_STORAGE_ERROR), 0)
+    error = replica.log.storage_error(OSError(errno.EIO, "Input/output error"))
+    following.failed(replica, error, 0)
     assert replica.fetch_state.progress is Progress.STOPPED
+
+
+def test_a_full_disk_is_tried_again(
+    replica: Replica, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def full(*of: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(replica.log.files), "pwritev", full)
+        for now in range(3):
+            taken(replica, answer(batch(b"a")), now=now)
+            assert replica.fetch_state.progress is Progress.BACKING_OFF
+            assert replica.fetch_state.is_due(now + 1)
+    assert len(caplog.records) == 1, "it is said once, not each time"
+    taken(replica, answer(batch(b"a")))
+    assert values(replica.log) == [b"a"]
 
 
 def test_those_who_wait_are_told_when_something_changed(replica: Replica) -> None:

@@ -167,6 +167,22 @@ def test_a_follower_of_an_earlier_life_is_refused(world: World) -> None:
     assert stranger.value.code is ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
+def test_the_low_watermark_is_where_all_living_replicas_begin(world: World) -> None:
+    world.append(5)
+    assert world.leading.low_watermark == -1  # nobody has told
+    for broker_id in (2, 3):
+        world.fetch(broker_id, 5)
+    world.log.delete_records_before(4)
+    assert world.leading.low_watermark == 0
+    assert world.leading.fetched(2, 5, 4, 22), "who waits is to look again"
+    assert not world.leading.fetched(2, 5, 4, 22)
+    assert world.leading.low_watermark == 0
+    world.leading.fetched(3, 5, 2, 33)
+    assert world.leading.low_watermark == 2
+    world.fenced.add(3)
+    assert world.leading.low_watermark == 4
+
+
 def test_a_log_that_moved_knows_the_epoch(world: World, tmp_path: Path) -> None:
     moved = open_log(tmp_path / "t-1", LogConfig(), now_ms=lambda: 0)
     world.leading.use(moved)

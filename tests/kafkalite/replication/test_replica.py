@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,12 +10,14 @@ import pytest
 
 from kafkalite.replication.replica import Replica
 from kafkalite.replication.roles import Action, Role
+from kafkalite.wire.errors import KafkaError
 from tests.kafkalite.replication.one_replica import (
     ELSEWHERE,
     FOLLOWED,
     LED,
     TOPIC_ID,
     Surroundings,
+    View,
     batch,
     new_log,
     new_replica,
@@ -112,6 +115,58 @@ def test_a_log_that_moved_goes_on_where_it_was(
     assert moved.high_watermark == 1
     assert replica.leading is not None
     assert replica.leading.log is moved
+
+
+@pytest.mark.parametrize(("view", "role"), [(LED, Role.LEADER), (FOLLOWED, Role.FOLLOWER)])
+def test_a_log_that_could_not_be_opened_is_there_again(
+    made: tuple[Replica, Surroundings], tmp_path: Path, view: View, role: Role
+) -> None:
+    """The disk was full at the election, or when the first records came."""
+    replica, around = made
+    replica.log.offline_reason = "no room"
+    if role is Role.LEADER:
+        with pytest.raises(KafkaError):
+            replica.change(view)
+    else:
+        replica.change(view)
+        replica.fetch_state.stop()
+    around.done.clear()
+    replica.use(new_log(tmp_path, 1))
+    assert (replica.role, replica.leading is not None) == (role, role is Role.LEADER)
+    assert around.done == ["unfollow"] if role is Role.LEADER else ["unfollow", "follow 2"]
+    assert replica.fetch_state.is_due(0)
+
+
+def test_a_leader_is_elected_on_a_full_disk(
+    made: tuple[Replica, Surroundings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica, _ = made
+
+    def full(*of: object, **more: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(replica.log.files), "write_atomically", full)
+        replica.change(replace(LED, in_sync_replicas=(1,)))
+    assert replica.leading is not None
+    replica.log.append(batch(b"v"), leader_epoch=1)
+    replica.appended()
+    assert (replica.log.high_watermark, replica.log.leader_epochs.entries) == (1, [(1, 0)])
+
+
+def test_a_leader_whose_disk_is_broken_does_not_lead(
+    made: tuple[Replica, Surroundings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replica, _ = made
+
+    def broken(*of: object, **more: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(type(replica.log.files), "write_atomically", broken)
+    with pytest.raises(KafkaError):
+        replica.change(LED)
+    assert replica.leading is None
+    assert replica.log.offline_reason is not None
 
 
 def test_a_follower_that_was_stopped_begins_anew_in_another_epoch(

@@ -68,6 +68,8 @@ def test_a_file(tmp_path: Path) -> None:
     path = tmp_path / "client.properties"
     path.write_text("# of mine\nbootstrap.servers = h:1\nsecurity.protocol: SSL\n")
     assert read_file(path) == {"bootstrap.servers": "h:1", "security.protocol": "SSL"}
+    path.write_bytes(b"sasl.username=J\xfcrgen\nsasl.password=\\u20ac\n")
+    assert read_file(path) == {"sasl.username": "Jürgen", "sasl.password": "€"}
     path.write_text(r"a=\u12")
     with pytest.raises(click.UsageError, match="cannot be read"):
         read_file(path)
