@@ -321,7 +321,7 @@ class Broker:
             )
             if services.security.has_tokens:
                 nursery.start_soon(
-                    every, "delegation tokens", self._seconds_between_expiries, self._expire_tokens
+                    every, "delegation tokens", self._seconds_between_expiries, self.expire_tokens
                 )
             nursery.start_soon(supervised, "share groups", services.share.run)
             nursery.start_soon(self._connections.serve)
@@ -340,7 +340,7 @@ class Broker:
     def _seconds_between_expiries(self) -> float:
         return self.config.integer("delegation.token.expiry.check.interval.ms") / 1000
 
-    async def _expire_tokens(self) -> None:
+    async def expire_tokens(self) -> None:
         """Remove delegation tokens that have ended."""
         await in_slices_of_task(self.services.cluster.deciding(self._expired_tokens))
 

@@ -99,6 +99,15 @@ async def _do_jobs(broker: Broker, clock: ClusterClock, report: Advanced) -> Non
         Due(clock.now_ms(), f"the transaction of {name} timed out") for name in report.aborted
     ]
     transactions.remove_expired()
+    if broker.services.security.has_tokens:
+        tokens = broker.services.cluster.image.delegation_tokens
+        there = list(tokens)
+        await broker.expire_tokens()
+        report.fired += [
+            Due(clock.now_ms(), f"delegation token {token_id} ended")
+            for token_id in there
+            if token_id not in tokens
+        ]
     logs = broker.services.logs.manager
     segments_before = sum(len(log.segments) for log in logs.logs)
     await broker.background.catch_up()

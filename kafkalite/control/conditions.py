@@ -46,13 +46,14 @@ class Looked:
 @dataclass(frozen=True, slots=True)
 class Sight:
     """Says what conditions look at. `now` is trio's clock, `client_ids` that of each open
-    connection.
+    connection, and `stands_still` tells whether the cluster's time does.
     """
 
     broker: Broker
     book: RuleBook
     client_ids: Callable[[], list[str]]
     now: Callable[[], float]
+    stands_still: Callable[[], bool]
 
 
 Look = Callable[[], Looked]
@@ -87,6 +88,8 @@ def _look_for_group(wanted: GroupIs, sight: Sight) -> Look:
         if group.state != last:
             since, last = sight.now(), group.state
         missing = _missing_in(group, wanted)
+        if missing and sight.stands_still() and not all(each.ready for each in group.members):
+            missing.append("time stands still, so no session ends: `groups expire` ends one")
         lasting = shown((sight.now() - since) * 1000)
         because = f"group {group.id} is {group.state} for {lasting}: {'; '.join(missing)}"
         return Looked(not missing, _seen_of(group), because if missing else "")

@@ -313,5 +313,6 @@ async def wait(cluster: ControlledCluster, request: Wait) -> Waited:
         cluster.faults.book,
         lambda: [each.context.client_id for each in cluster.broker.connections],
         trio.current_time,
+        lambda: cluster.clock.is_frozen,
     )
     return await wait_for(request.until, timeout, sight, cluster.faults.holds)

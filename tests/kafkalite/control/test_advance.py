@@ -21,6 +21,7 @@ from kafkalite.replica.topics import NewTopic
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.record_batch import Record, build_batch
 from tests.kafkalite.apis.share_member import ACCEPT, Member, configure, initialize, produce
+from tests.kafkalite.delegation_tokens import HOUR_MS, create, describe, users_with_tokens
 from tests.kafkalite.group_requests import heartbeat, join, sync, with_words
 
 
@@ -160,3 +161,15 @@ async def test_no_acquisition_lock_runs_out_while_time_stands_still(clients: Any
     await k.clock.run()
     assert partitions._next_time() - trio.current_time() <= 15
     assert await member.say((0, 0, ACCEPT)) == 0
+
+
+async def test_delegation_tokens_end_and_are_named() -> None:
+    async with users_with_tokens() as users:
+        alice = await users.user("alice")
+        short = await create(alice, max_lifetime_ms=HOUR_MS)
+        long = await create(alice)
+        k = users._broker.asynchronous
+        done = await k.clock.advance("2h")
+        assert [each.what for each in done.fired] == [f"delegation token {short.token_id} ended"]
+        left = (await describe(alice, everything=True)).tokens
+        assert [each.token_id for each in left] == [long.token_id]

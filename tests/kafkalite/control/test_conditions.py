@@ -28,7 +28,14 @@ class Looker:
         self.now = 0.0
         self.clients: list[str] = []
         self.book = RuleBook(lambda: 0)
-        self.sight = Sight(broker._running, self.book, lambda: self.clients, lambda: self.now)
+        self.stands_still = False
+        self.sight = Sight(
+            broker._running,
+            self.book,
+            lambda: self.clients,
+            lambda: self.now,
+            lambda: self.stands_still,
+        )
 
     def look(self, **until: Any) -> Looked:
         return look_for(msgspec.convert(until, Until), self.sight)()
@@ -100,6 +107,9 @@ async def test_the_time_of_a_state_is_told(clients: Any) -> None:
     assert "is CompletingRebalance for 0 ms" in look().because  # first seen now
     looker.now = 9.9
     assert "is CompletingRebalance for 5.1 s" in look().because
+    assert "stands still" not in look().because
+    looker.stands_still = True
+    assert "time stands still, so no session ends: `groups expire` ends one" in look().because
     await sync(client, joined)
     assert look().met
 
