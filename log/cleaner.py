@@ -15,7 +15,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafkalite.log.checkpoints import (
     CorruptCheckpoint,
@@ -23,7 +23,6 @@ from kafkalite.log.checkpoints import (
     read_offsets,
     write_offsets,
 )
-from kafkalite.log.compaction import CleaningAborted, Compaction, Step, run_steps
 from kafkalite.log.config import FOREVER
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.disk_wait import DiskWait
@@ -31,6 +30,9 @@ from kafkalite.log.files import CLEANER_CHECKPOINT
 from kafkalite.log.log import Log
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.errors import KafkaError
+
+if TYPE_CHECKING:
+    from kafkalite.log.compaction import Step
 
 _logger = logging.getLogger(__name__)
 
@@ -127,6 +129,8 @@ class Cleaner:
 
     def clean(self) -> Generator[Step, None, bool]:
         """Clean the log that needs it most, step by step; True if one was cleaned."""
+        from kafkalite.log.compaction import Step  # not at a start
+
         chosen: Cleanable | None = None
         for each in self._all_cleanable():
             yield Step(0, None)
@@ -138,6 +142,8 @@ class Cleaner:
 
     def clean_at_once(self) -> bool:
         """Clean one log that has a dirty part, due or not, in one go; False if none has."""
+        from kafkalite.log.compaction import run_steps
+
         for cleanable in self._all_cleanable():
             if cleanable is not None and cleanable.cleanable_bytes:
                 run_steps(self._clean(cleanable))
@@ -145,6 +151,8 @@ class Cleaner:
         return False
 
     def _clean(self, cleanable: Cleanable) -> Generator[Step, None, bool]:
+        from kafkalite.log.compaction import CleaningAborted, Compaction
+
         log = cleanable.log
         key = (log.topic, log.partition)
         try:
@@ -166,6 +174,8 @@ class Cleaner:
         return False
 
     def _checkpoint(self, log: Log, key: TopicPartition, end_offset: int) -> Iterator[Step]:
+        from kafkalite.log.compaction import Step
+
         for directory in self._directories:
             if directory.logs.get(key) is log:
                 clean_up_to = self._clean_up_to[directory.path]
