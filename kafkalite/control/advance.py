@@ -8,6 +8,7 @@ about is done once, in a fixed order.
 from __future__ import annotations
 
 from collections.abc import Collection
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Literal
 
 from kafkalite.broker import Broker
@@ -15,6 +16,7 @@ from kafkalite.control.answers import Advanced, Due
 from kafkalite.control.clock import ClusterClock
 from kafkalite.coordinators.transaction_coordinator.transaction import TransactionState
 from kafkalite.group_coordinator.interventions import MemberOfGroup
+from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.replica.share.share_partitions import AcquisitionLock, SharePartitions
@@ -102,7 +104,8 @@ async def _do_jobs(broker: Broker, clock: ClusterClock, report: Advanced) -> Non
     if broker.services.security.has_tokens:
         tokens = broker.services.cluster.image.delegation_tokens
         there = list(tokens)
-        await broker.expire_tokens()
+        with suppress(KafkaError):  # a failing disk: the task of the tokens says it, and tries on
+            await broker.expire_tokens()
         report.fired += [
             Due(clock.now_ms(), f"delegation token {token_id} ended")
             for token_id in there

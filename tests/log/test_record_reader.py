@@ -39,7 +39,7 @@ ANSWERS = {
     "three bytes behind compressed data": "R...S R...S R...S",
     "forty bytes behind compressed data": "R.S.S R.S.S R.S.S",
     "compressed data twice": "RRR.R RRR.R RRR.R",
-    "a bit of compressed data flipped": ".S.SS .S.SS .S.S.",
+    "a bit of compressed data flipped": ".S..S .S..S .S..S",
     "bytes behind the records": "RRRRR RRRRR RRRRR",
     "one record behind the last": "RRRRR RRRRR RRRRR",
     "one record too few": "RRRRR RRRRR RRRRR",

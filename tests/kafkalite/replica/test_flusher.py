@@ -104,17 +104,18 @@ async def test_appends_meanwhile_share_the_next_flush(
     async with flushing_broker(tmp_path) as broker, disk:
         partition = flushed_topic(broker)
         clients = [await connect(broker) for _ in range(10)]
+        await clients[0].ask(produce(), 9)  # the leader epoch is flushed with the first
         disk.hold()
         await clients[0].send(produce(), 9)
         await until(lambda: disk.count > 0)
         for client in clients[1:]:
             await client.send(produce(), 9)
-        await until(lambda: partition.log.log_end_offset == 10)
+        await until(lambda: partition.log.log_end_offset == 11)
         disk.let_go()
         for client in clients:
             answer = await client.answer()
             assert answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE
-        assert partition.log.recovery_point == 10
+        assert partition.log.recovery_point == 11
         assert disk.count == 2
 
 
