@@ -7,6 +7,7 @@ import logging
 import resource
 import socket
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -21,6 +22,7 @@ from kafkalite.server.loop import Loop
 from kafkalite.server.released import Released, close_released
 from kafkalite.server.request_handler import RequestHandler
 from kafkalite.server.transport import PlainTransport, Transport
+from kafkalite.supervision import supervised
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
@@ -313,7 +315,8 @@ class Connections:
         self._counts.look_again()
         self._full.unpark_all()
         if self._nursery is not None and (hosts := self._counts.unknown_hosts()):
-            self._nursery.start_soon(self._counts.look_up, hosts)
+            look_up = partial(self._counts.look_up, hosts)
+            self._nursery.start_soon(supervised, "names of hosts with limits", look_up)
         self._close_excess()
         if self._accept_rates is None and has_rate(self._config):
             from kafkalite.security.accept_rates import AcceptRates
@@ -351,7 +354,7 @@ class Connections:
             logger.info("%s: connection closed: max.connections", connection)
             connection.abort("max.connections")
         if len(excess) == _CLOSE_AT_ONCE and self._nursery is not None:
-            self._nursery.start_soon(self._close_more)
+            self._nursery.start_soon(supervised, "max.connections", self._close_more)
 
     async def _close_more(self) -> None:
         await trio.lowlevel.checkpoint()

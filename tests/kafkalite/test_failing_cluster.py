@@ -70,7 +70,7 @@ class Fault:
             monkeypatch.setattr(Files, operation, self._watched(operation))
 
     def _watched(self, operation: str) -> Any:
-        whole = getattr(Files, operation)
+        whole = vars(Files)[operation]
 
         def watched(files: Files, where: int | Path, *more: Any) -> Any:
             if operation == self.failing:
@@ -79,7 +79,7 @@ class Fault:
                 if path.is_relative_to(self.root):
                     self.count += 1
                     raise OSError(self.number, os.strerror(self.number))
-            return whole(files, where, *more)
+            return whole.__get__(files)(where, *more)
 
         return watched
 
