@@ -68,7 +68,7 @@ wheels: $(VENV)/.installed-test ## compiled wheels of every Python and platform 
 	$(BIN)/python -m cibuildwheel --platform linux --output-dir dist
 
 slow: $(VENV)/.installed-test ## the long ones: processes, crashes at every operation, EXAMPLES=20 of every message
-	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),20) KAFKALITE_ELEMENTS=$(or $(ELEMENTS),20000) $(BIN)/python -m pytest -q -n auto --dist worksteal -m slow
+	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),20) KAFKALITE_ELEMENTS=$(or $(ELEMENTS),20000) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
 
 conformance: $(VENV)/.installed-test java-if-any ## real clients against a started kafkalite
 	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder conformance

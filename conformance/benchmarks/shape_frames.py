@@ -33,7 +33,7 @@ from kafkalite.wire.record_batch import Record, build_batch
 UNANSWERED: Final = 16
 # More frames than a sample can send: a sequence of each partition, an epoch of each session.
 MOST_FRAMES: Final = 48_000
-_TIMESTAMP: Final = 1_700_000_000_000
+_TIMESTAMP: Final = int(time.time() * 1000)  # older ones would be retention's
 _TOPIC_ID_VERSION: Final = {"produce": 13, "fetch": 13, "offset_commit": 10, "offset_fetch": 10}
 _BY_KEYS: Final = 4
 _LOADED_SECONDS: Final = 30.0

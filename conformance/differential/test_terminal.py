@@ -10,7 +10,6 @@ import io
 import json
 import re
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +24,7 @@ from conformance.differential import share_requests, streams_requests
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair, wait_for_topic
 from conformance.differential.streams_requests import source
-from conformance.harness.process import dying_with_parent
+from conformance.harness.process import start_process
 from kafkalite.terminal.words import run
 from tests.kafkalite.terminal.interruptible import INTERRUPTIBLE
 
@@ -143,7 +142,7 @@ def test_transactions_that_are_aborted_are_not_shown(
 def running(side: Side, *words: str) -> Iterator[IO[str]]:
     """The output of a word that goes on until Ctrl-C, which ends it with 0 and not a word."""
     command = [*INTERRUPTIBLE, *words, "-b", side.broker.bootstrap]
-    process = subprocess.Popen(dying_with_parent(command), stdout=PIPE, stderr=PIPE, text=True)
+    process = start_process(command, stdout=PIPE, stderr=PIPE, text=True)
     with process, ExitStack() as stack:
         stack.callback(process.kill)
         assert process.stdout is not None

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from conformance.harness.java_program import program_command
-from conformance.harness.process import dying_with_parent
+from conformance.harness.process import start_process
 
 
 class JavaProcess:
@@ -15,8 +15,8 @@ class JavaProcess:
     FAREWELL = b""
 
     def __init__(self, source: Path, *flags: str) -> None:
-        self.process = subprocess.Popen(
-            dying_with_parent(self.command(source, "-Xmx256m", *flags)),
+        self.process = start_process(
+            self.command(source, "-Xmx256m", *flags),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -45,7 +45,7 @@ class JavaProcess:
     def read(self, size: int) -> bytes:
         """Exactly so many bytes. Raises EOFError when the program has ended."""
         assert self.process.stdout is not None
-        data = self.process.stdout.read(size)
+        data: bytes = self.process.stdout.read(size)
         if len(data) != size:
             raise EOFError(f"{self.process.args!r} has ended")
         return data

@@ -5,10 +5,14 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 STOP_SECONDS = 30.0
 TAIL_BYTES = 4000
+# One thread for the whole run: a process would die with a thread of its test's.
+_STARTER = ThreadPoolExecutor(1, "starter")
 
 
 class DidNotStart(Exception):
@@ -18,9 +22,18 @@ class DidNotStart(Exception):
 def dying_with_parent(command: Sequence[str]) -> list[str]:
     """A test run that is killed takes along what it started (Linux's parent death signal).
 
-    The parent is the thread that starts it, which must live as long."""
+    The parent is the thread that starts it, and has to wait for its end: else `started`.
+    """
     setpriv = shutil.which("setpriv")
     return [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), *command]
+
+
+def start_process(command: Sequence[str], **options: Any) -> "subprocess.Popen[Any]":
+    """Start a process that dies with the test run, whichever thread asks for it.
+
+    `options` are Popen's.
+    """
+    return _STARTER.submit(lambda: subprocess.Popen(dying_with_parent(command), **options)).result()
 
 
 class Process:
@@ -36,8 +49,8 @@ class Process:
     ) -> None:
         self.output = output
         with output.open("ab") as file:
-            self.popen = subprocess.Popen(
-                dying_with_parent(command),
+            self.popen = start_process(
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,

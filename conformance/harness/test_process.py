@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from conformance.harness.java import find_java
 from conformance.harness.kafkalite import ROOT
 from conformance.harness.ports import free_ports
+from conformance.harness.process import start_process
 
 SECONDS = 60
 CONFORMANCE = ROOT / "conformance"
@@ -60,30 +62,38 @@ def test_a_killed_run_leaves_nothing_behind(starter: str) -> None:
     program = f"NOBODY = '127.0.0.1:{free_ports(1)[0]}'\n{STARTERS[starter]}"
     run = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT)
     deadline = time.monotonic() + SECONDS
-    while not (started := {pid for pid in children(run.pid) if is_java(pid)}):
+    while not (javas := {pid for pid in children(run.pid) if is_java(pid)}):
         assert run.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.02)
     run.send_signal(signal.SIGKILL)
     run.wait()
-    while any(Path(f"/proc/{pid}").exists() for pid in started):
-        assert time.monotonic() < deadline, started
+    while any(Path(f"/proc/{pid}").exists() for pid in javas):
+        assert time.monotonic() < deadline, javas
         time.sleep(0.02)
 
 
+def test_a_process_outlives_the_thread_that_asked_for_it() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        process = pool.submit(start_process, ["sleep", "60"]).result()
+    time.sleep(0.1)
+    assert process.poll() is None
+    process.kill()
+    process.wait()
+
+
 def own_popens(file: Path) -> list[int]:
-    """The lines on which a file starts a process that does not die with its parent."""
+    """The lines on which a file starts a process by itself."""
     calls = [each for each in ast.walk(ast.parse(file.read_text())) if isinstance(each, ast.Call)]
-    return [
-        call.lineno
-        for call in calls
-        if ast.unparse(call.func) == "subprocess.Popen"
-        and not ast.unparse(call.args[0]).startswith("dying_with_parent(")
-    ]
+    return [call.lineno for call in calls if ast.unparse(call.func) == "subprocess.Popen"]
 
 
-# Benchmarks are no part of a test run; these here are killed as groups, or by this test.
-OTHERWISE = {"conformance/pipelines/kills.py", "conformance/harness/test_process.py"}
+# Benchmarks are no part of a test run. These start what others ask for, or kill it themselves.
+OTHERWISE = {
+    "conformance/harness/process.py",
+    "conformance/harness/test_process.py",
+    "conformance/pipelines/kills.py",
+}
 
 
 def test_everything_that_is_started_dies_with_its_parent() -> None:

@@ -61,7 +61,7 @@ public class GeneratedClient {
         var advanced = new ClockApi(client).clockAdvance(name, new Advance().by("46s"));
         check(advanced.getNowMs() - advanced.getFromMs() >= 46_000, advanced);
         new ClustersApi(client).clustersDelete(name);
-        check(new ClustersApi(client).clustersList().stream().noneMatch(each -> each.getName().equals(name)), name);
+        check(new ClustersApi(client).clustersList(null, null).stream().noneMatch(each -> each.getName().equals(name)), name);
         System.out.println("passed");
     }
 

@@ -18,7 +18,7 @@ from statistics import median
 from typing import Any, Final
 from urllib.request import Request, urlopen
 
-from conformance.harness.process import dying_with_parent
+from conformance.harness.process import start_process
 from kafkalite.client.connecting import Client
 from kafkalite.testing import broker
 from kafkalite.wire.codec import encode_request
@@ -110,9 +110,7 @@ def process(*flags: str) -> Generator[tuple[subprocess.Popen[bytes], dict[str, A
     with tempfile.TemporaryDirectory() as directory:
         ready = Path(directory) / "ready.json"
         command = [sys.executable, "-m", "kafkalite", "--port", "0", "--temporary", *flags]
-        started = subprocess.Popen(
-            dying_with_parent([*command, "--ready-file", str(ready), "--log-level", "error"])
-        )
+        started = start_process([*command, "--ready-file", str(ready), "--log-level", "error"])
         while not ready.exists():
             time.sleep(0.02)
         try:

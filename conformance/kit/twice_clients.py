@@ -26,7 +26,7 @@ from kafka.errors import CorruptRecordError
 from kafka.errors import KafkaError as KafkaPythonError
 
 from conformance.harness.java_program import program_command
-from conformance.harness.process import dying_with_parent
+from conformance.harness.process import start_process
 
 SOURCE = Path(__file__).parent / "Twice.java"
 # An unanswered request is given up after so long; everything takes place at the same time.
@@ -150,8 +150,8 @@ class JavaClients:
     def __init__(self) -> None:
         """Raises JavaMissing and JarsMissing."""
         milliseconds = {"REQUEST_MS": REQUEST_SECONDS, "PATIENCE_MS": PATIENCE_SECONDS}
-        self._process = subprocess.Popen(
-            dying_with_parent(program_command(SOURCE, "-Xmx512m")),
+        self._process = start_process(
+            program_command(SOURCE, "-Xmx512m"),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -13,7 +13,7 @@ from pathlib import Path
 from confluent_kafka import Message, Producer
 
 from conformance.harness.apache_kafka import java_command
-from conformance.harness.process import dying_with_parent
+from conformance.harness.process import start_process
 from conformance.harness.tools import MAIN_CLASSES
 
 ROOT = Path(__file__).parent.parent.parent
@@ -58,8 +58,8 @@ class Member:
 
     def __init__(self, client: str, bootstrap: str, topic: str, group: str) -> None:
         self.seen: set[int] = set()
-        self._process = subprocess.Popen(
-            dying_with_parent(command_of(client, bootstrap, topic, group)),
+        self._process = start_process(
+            command_of(client, bootstrap, topic, group),
             cwd=ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

@@ -11,7 +11,7 @@ from pathlib import Path
 from conformance.harness.broker import Reached
 from conformance.harness.jars import kafka_streams_jars
 from conformance.harness.java_program import program_command
-from conformance.harness.process import dying_with_parent
+from conformance.harness.process import start_process
 
 PROGRAM = Path(__file__).parent.parent / "harness" / "StreamsScenario.java"
 QUIET = "-Dorg.slf4j.simpleLogger.defaultLogLevel=error"
@@ -29,13 +29,11 @@ class Application:
         """`how` are the last arguments of the program: guarantee, protocol, base of windows."""
         self.name, (self.source, self.sink) = name, topics
         self.lines: list[str] = []
-        self._process = subprocess.Popen(
-            dying_with_parent(
-                [
-                    *program_command(PROGRAM, QUIET, jars=kafka_streams_jars()),
-                    *(broker.bootstrap, name, *topics, str(state), state.name, *how),
-                ]
-            ),
+        self._process = start_process(
+            [
+                *program_command(PROGRAM, QUIET, jars=kafka_streams_jars()),
+                *(broker.bootstrap, name, *topics, str(state), state.name, *how),
+            ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

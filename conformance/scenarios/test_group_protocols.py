@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from conformance.conftest import NewBroker
 from conformance.harness.apache_kafka import java_command
 from conformance.harness.broker import Broker
-from conformance.harness.process import dying_with_parent
+from conformance.harness.process import start_process
 from conformance.harness.tools import MAIN_CLASSES, run_tool
 from conformance.scenarios.polling import poll_until
 
@@ -193,7 +193,7 @@ def test_java_consumers(broker: Broker, protocol: str) -> None:
         arguments += ["--command-property", "session.timeout.ms=6000"]
     command = java_command(MAIN_CLASSES["kafka-console-consumer"], *arguments)
     fill(broker, 30)
-    with subprocess.Popen(dying_with_parent(command), stdout=subprocess.PIPE, text=True) as first:
+    with start_process(command, stdout=subprocess.PIPE, text=True) as first:
         try:
             assert first.stdout is not None
             read = sorted(int(first.stdout.readline()) for _ in range(30))

@@ -19,7 +19,7 @@ from conformance.harness.members import (
     find_coordinators,
     join_all,
 )
-from conformance.harness.process import dying_with_parent
+from conformance.harness.process import start_process
 from conformance.scenarios.groups_of_clients import ROOT
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_commit import (
@@ -49,10 +49,8 @@ def test_two_hundred_consumers_share_two_hundred_partitions(
 ) -> None:
     topic, group_id = create_topic(partitions=MEMBER_COUNT), unique("group")
     where = [broker.bootstrap, topic, group_id, protocol, str(MEMBER_COUNT)]
-    members = subprocess.Popen(
-        dying_with_parent(
-            [sys.executable, "-m", "conformance.scenarios.members_in_one_process", *where]
-        ),
+    members = start_process(
+        [sys.executable, "-m", "conformance.scenarios.members_in_one_process", *where],
         cwd=ROOT,
         stdout=subprocess.PIPE,
     )

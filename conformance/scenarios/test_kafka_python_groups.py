@@ -12,7 +12,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartition
 
 from conformance.harness.broker import Broker
-from conformance.harness.process import dying_with_parent
+from conformance.harness.process import start_process
 from conformance.scenarios.conftest import CreateTopic
 from conformance.scenarios.kafka_python_consumer import subscribed_consumer
 
@@ -127,8 +127,8 @@ def test_a_member_that_died_is_given_up(
 ) -> None:
     """It holds its partitions until its session times out, and not longer."""
     topic, group = create_topic(partitions=2), unique("group")
-    member = subprocess.Popen(
-        dying_with_parent([sys.executable, "-c", MEMBER, topic, broker.bootstrap, group]),
+    member = start_process(
+        [sys.executable, "-c", MEMBER, topic, broker.bootstrap, group],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

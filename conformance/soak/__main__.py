@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Final
 
-from conformance.harness.process import dying_with_parent
+from conformance.harness.process import start_process
 from conformance.soak.clients import KINDS
 
 MOST_MS: Final = 20.0
@@ -56,16 +56,12 @@ def soak(directory: Path, seconds: float) -> tuple[list[str], list[tuple[float, 
     arguments = ["--port", "0", "--data-dir", str(directory / "data"), "--ready-file", str(ready)]
     for name, value in CONFIGS.items():
         arguments += ["--set", f"{name}={value}"]
-    broker = subprocess.Popen(
-        dying_with_parent([*python, "conformance.soak.watched", str(findings), *arguments])
-    )
+    broker = start_process([*python, "conformance.soak.watched", str(findings), *arguments])
     try:
         bootstrap = _bootstrap(broker, ready)
         clients = {
-            kind: subprocess.Popen(
-                dying_with_parent(
-                    [*python, "conformance.soak.clients", kind, bootstrap, str(seconds)]
-                )
+            kind: start_process(
+                [*python, "conformance.soak.clients", kind, bootstrap, str(seconds)]
             )
             for kind in KINDS
         }

@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pytest
 
-from conformance.harness.process import dying_with_parent
+from conformance.harness.process import start_process
 from conformance.ui.shop import open_shop
 from kafkalite.client.connecting import Client
 from tests.kafkalite.schema_registry import SchemaRegistry, serving
@@ -31,7 +31,7 @@ def started(folder: Path, *flags: str) -> tuple[subprocess.Popen[bytes], dict[st
     ready = folder / "ready.json"
     command = [sys.executable, "-m", "kafkalite", "--port", "0", "--temporary", "--ui"]
     settings = ["--profile", "test", "--log-level", "warning", "--ready-file", str(ready)]
-    process = subprocess.Popen(dying_with_parent([*command, *settings, *flags]))
+    process = start_process([*command, *settings, *flags])
     deadline = time.monotonic() + 60
     while not ready.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from conformance.harness.process import dying_with_parent
+from conformance.harness.process import start_process
 from conformance.ui.test_views import rows
 
 ROOT = Path(__file__).parent.parent.parent
@@ -29,7 +29,7 @@ def test_from_the_command_to_ones_own_record(chromium: Any, tmp_path: Path) -> N
     own = [sys.executable, "-m", "kafkalite"]
     flags = ["--data-dir", str(tmp_path / "data"), "--ui", "--port", "0"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(dying_with_parent([*own, *flags]), stdout=pipe, text=True) as broker:
+    with start_process([*own, *flags], stdout=pipe, text=True) as broker:
         assert broker.stdout is not None
         [listens, see_it] = broker.stdout.readline(), broker.stdout.readline()
         [bootstrap] = re.findall(r"listens on (\S+)", listens)

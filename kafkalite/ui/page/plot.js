@@ -69,6 +69,7 @@ export function Plot({ title, times, series, format }) {
   const isDark = useTheme();
   const shape = series.map(({ name, tone }) => `${name}:${tone}`).join();
   useEffect(() => {
+    if (!box.current) return undefined; // gone meanwhile
     const made = new uPlot(options(box.current.clientWidth, series, format), [times, ...series.map((each) => each.values)], box.current);
     plot.current = made;
     const seen = new ResizeObserver(([entry]) => made.setSize({ width: entry.contentRect.width, height: HEIGHT_PX }));

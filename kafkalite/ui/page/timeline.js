@@ -229,7 +229,7 @@ export function Timeline({ entries, marks, selected, onSelect }) {
     };
   }, []);
   useEffect(() => {
-    const frame = requestAnimationFrame(() => draw(canvas.current, view, lanes, marks, selected));
+    const frame = requestAnimationFrame(() => canvas.current && draw(canvas.current, view, lanes, marks, selected));
     return () => cancelAnimationFrame(frame);
   }, [entries, marks, selected, view.from, view.to, size]);
 
