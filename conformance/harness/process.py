@@ -1,5 +1,6 @@
 """A child process with its output in a file, which never outlives the test run."""
 
+import os
 import shutil
 import subprocess
 import time
@@ -25,7 +26,11 @@ def dying_with_parent(command: Sequence[str]) -> list[str]:
     The parent is the thread that starts it, and has to wait for its end: else `started`.
     """
     setpriv = shutil.which("setpriv")
-    return [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), *command]
+    if setpriv is None:
+        return list(command)
+    # A parent that has died already sends no signal.
+    only_beside = ["sh", "-c", '[ "$PPID" = "$0" ] && exec "$@"', str(os.getpid())]
+    return [setpriv, "--pdeathsig", "KILL", "--", *only_beside, *command]
 
 
 def start_process(command: Sequence[str], **options: Any) -> "subprocess.Popen[Any]":

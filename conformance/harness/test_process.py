@@ -16,7 +16,7 @@ import pytest
 from conformance.harness.java import find_java
 from conformance.harness.kafkalite import ROOT
 from conformance.harness.ports import free_ports
-from conformance.harness.process import start_process
+from conformance.harness.process import dying_with_parent, start_process
 
 SECONDS = 60
 CONFORMANCE = ROOT / "conformance"
@@ -80,6 +80,14 @@ def test_a_process_outlives_the_thread_that_asked_for_it() -> None:
     assert process.poll() is None
     process.kill()
     process.wait()
+
+
+def test_a_process_does_not_begin_without_its_parent() -> None:
+    command = dying_with_parent(["true"])
+    place = command.index(str(os.getpid()))
+    assert subprocess.run(command, check=False).returncode == 0
+    command[place] = str(os.getpid() + 1)  # as if that one had died
+    assert subprocess.run(command, check=False).returncode != 0
 
 
 def own_popens(file: Path) -> list[int]:

@@ -42,7 +42,7 @@ _SLOW: Final = 10
 _MOST_KB: Final = 20_000
 _MOST_KB_EACH: Final = 2.0
 _DESCRIPTORS_LEFT: Final = 20
-_MOST_WAVES: Final = 4
+_MOST_WAVES: Final = 8
 
 
 @dataclass
