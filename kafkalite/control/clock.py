@@ -66,7 +66,8 @@ class ClusterClock:
     @property
     def ahead_ms(self) -> int:
         """Says how far the clock is ahead of the machine's; negative after a long freeze."""
-        return self.now_ms() - self._skew_ms - wall_clock_ms()
+        stands_at = self._stands_at
+        return self._ahead_ms if stands_at is None else stands_at[0] - wall_clock_ms()
 
     def forward(self, seconds: float) -> None:
         """Move kinds A and B on, frozen or not."""

@@ -34,9 +34,8 @@ class ClusterTimes:
 
     def note(self, clock: ClusterClock) -> None:
         """From now on it is as this clock says."""
-        now_ns, now_ms = time_ns(), clock.now_ms()
-        ahead_ms = now_ms - now_ns // _NS_IN_MS
-        self._spans.append(_Span(now_ns, ahead_ms, now_ms if clock.is_frozen else None))
+        stands_at_ms = clock.now_ms() if clock.is_frozen else None
+        self._spans.append(_Span(time_ns(), clock.ahead_ms + clock.skew_ms, stands_at_ms))
 
     def at(self, moment_ns: int) -> int:
         """The cluster's time, in ms, at a moment of the machine's clock, in ns."""
