@@ -132,6 +132,8 @@ def offset_for_timestamp(log: LogState, timestamp: int) -> TimestampAndOffset | 
 def max_timestamp_offset(log: LogState) -> TimestampAndOffset | None:
     """The first record with the largest timestamp of the log; None if no record has one.
 
+    It may lie before the log start, while its segment is there (Kafka's UnifiedLog does not look).
+
     Raises:
         KafkaError: KAFKA_STORAGE_ERROR, CORRUPT_MESSAGE.
     """
@@ -142,6 +144,6 @@ def max_timestamp_offset(log: LogState) -> TimestampAndOffset | None:
             return None
         latest = max(segments, key=lambda segment: segment.largest.timestamp)
         timestamp = latest.largest.timestamp
-        return latest.find_timestamp(timestamp, log.log_start_offset) if timestamp >= 0 else None
+        return latest.find_timestamp(timestamp, latest.base_offset) if timestamp >= 0 else None
     except OSError as error:
         raise log.storage_error(error) from error

@@ -7,6 +7,11 @@ import pytest
 from conformance.differential.comparison import Pair
 from conformance.differential.test_produce import batch, producing
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
 from kafkalite.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -49,6 +54,18 @@ def test_times_and_their_special_names(pair: Pair, topic: str, version: int) -> 
         for isolation_level in (0, 1):
             request = listing(topic, when(timestamp), isolation_level=isolation_level)
             pair.ask(ApiKey.LIST_OFFSETS, version, request)
+
+
+@pytest.mark.parametrize("offset", [1, 4, 6, 7, 8])
+def test_times_of_deleted_records(pair: Pair, topic: str, offset: int) -> None:
+    """The largest timestamp may be that of a record before the log start, other times may not."""
+    pair.create_topic(topic)
+    fill(pair, topic)
+    partitions = [DeleteRecordsPartition(partition_index=0, offset=offset)]
+    deleted = DeleteRecordsTopic(name=topic, partitions=partitions)
+    pair.ask(ApiKey.DELETE_RECORDS, 2, DeleteRecordsRequest(topics=[deleted], timeout_ms=5000))
+    for timestamp in (*range(-1, -6, -1), 0, 1000, 2400, 3000):
+        pair.ask(ApiKey.LIST_OFFSETS, 11, listing(topic, when(timestamp)))
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -153,7 +153,7 @@ class AiokafkaToken(AbstractTokenProvider):
 
 # kafka-python does not close a TLS socket whose handshake fails, or is not over when the client is
 # closed (KafkaConnectionManager._build_transport).
-@pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")
+@pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
 @on_both
 def test_kafka_python(secured: tuple[Secured, Secured], which: int) -> None:
     for way in ways(secured[which]):

@@ -152,6 +152,8 @@ def test_the_first_record_with_the_largest_timestamp(disk: Disk) -> None:
     assert disk.log("empty-0").max_timestamp_offset() is None
     log = timed(disk, 100, 700, 300, 700, 200)
     assert log.max_timestamp_offset() == (700, 1)
+    log.delete_records_before(3)  # its segment is still there
+    assert log.max_timestamp_offset() == (700, 1)
     log = disk.log("timeless-0")
     disk.append(log, b"x", timestamp=-1)
     assert log.max_timestamp_offset() is None
