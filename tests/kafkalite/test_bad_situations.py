@@ -103,7 +103,7 @@ async def test_controllers_that_are_gone(tmp_path: Path, monkeypatch: pytest.Mon
             await back.wait()
             return await whole(frame)
 
-        controller.serve = silent  # type: ignore[method-assign]
+        controller.serve = silent  # type: ignore[method-assign]  # it stalls
         heard_at = controller.brokers[1].heard_at
         await trio.sleep(0.5)
         for index, state in enumerate(controller.states):

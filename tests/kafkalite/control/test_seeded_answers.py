@@ -63,7 +63,7 @@ class Run:
             seen.append(await frame())
             return seen[-1]
 
-        self.client.frame = noted  # type: ignore[method-assign]
+        self.client.frame = noted  # type: ignore[method-assign]  # each frame is kept
         answer = await self.client.ask(request, version)
         self.client.frame = frame  # type: ignore[method-assign]
         assert set(error_codes(answer)) <= {ErrorCode.MEMBER_ID_REQUIRED}, answer

@@ -31,7 +31,7 @@ class Cores:
         broker: Any = SimpleNamespace(listeners=[listener()], took=None)
         broker.take_listeners = lambda listeners: setattr(broker, "took", listeners)
         core: Any = SimpleNamespace(broker=broker, give_up=self.give_up)
-        return core  # type: ignore[no-any-return]
+        return core  # type: ignore[no-any-return]  # a stand-in
 
     def give_up(self) -> None:
         self.given_up += 1

@@ -7,7 +7,13 @@ import select
 import pytest
 
 from kafkalite.config import BrokerConfig
-from kafkalite.server.listener import StartError, bind, joined, open_listeners
+from kafkalite.server.listener import (
+    StartError,
+    bind,
+    closed_if_cut_short,
+    joined,
+    open_listeners,
+)
 
 PROTOCOLS = {
     "listener.security.protocol.map": "A:PLAINTEXT,B:PLAINTEXT",
@@ -62,6 +68,16 @@ def test_a_listener_comes_back_at_its_port() -> None:
     again = listener.open_again(port)
     assert (again.is_open, again.port, again.advertised_address) == (True, port, told)
     again.close()
+
+
+def test_listeners_that_nobody_takes_over_are_closed() -> None:
+    listeners = open_listeners(config_of("PLAINTEXT://127.0.0.1:0"))
+    with closed_if_cut_short(listeners):
+        pass
+    assert all(each.is_open for each in listeners)
+    with pytest.raises(StartError), closed_if_cut_short(listeners):
+        raise StartError("the data cannot be opened")
+    assert not any(each.is_open for each in listeners)
 
 
 def test_addresses_as_they_are_written() -> None:
