@@ -18,7 +18,7 @@ IN_MEMORY := $(if $(MEMORY),TMPDIR=$(MEMORY))
 WORKERS := $(shell expr 2 \* $$(nproc))
 SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 
-.PHONY: run vendor test lint unit compiled unit-compiled rooms-compiled slow conformance pipelines prove prove-cluster queue-proof crash cluster cluster-crash simulate differential differential-queues acl-stories half-handshakes soak kit kit-races kit-schema fuzz report bench bench-cluster bench-pure demo docs wheel wheels clean help
+.PHONY: run vendor test lint unit compiled unit-compiled rooms-compiled slow conformance pipelines prove prove-cluster queue-proof crash cluster cluster-crash simulate differential differential-edges differential-queues acl-stories half-handshakes soak kit kit-races kit-schema fuzz report bench bench-cluster bench-pure demo docs wheel wheels clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,12 +27,21 @@ run: $(VENV)/.installed ## start a broker on 127.0.0.1:9092, data in ./kafkalite
 	@exec $(BIN)/kafkalite --data-dir ./kafkalite-data $(RUN)
 
 test: ## all checks and all tests, the JVM ones included
-	@+$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint installed
+	@+$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint installed rewritten
 	@+$(MAKE) --no-print-directory unit rooms-compiled slow conformance pipelines
 
 # Much of an installation is waiting: what the tests need is installed beside the checks.
 .PHONY: installed
 installed: $(VENV)/.installed-test $(SPARK_VENV)/.installed-test $(COMPILED_VENV)/.installed-test java-if-any
+
+# pytest rewrites each test module at its first import: once here, and not once in each worker.
+.PHONY: rewritten
+rewritten: $(VENV)/.installed-test
+	@mkdir -p build
+	@for tests in "tests examples/testing" conformance; do \
+	  $(BIN)/python -m pytest -q --collect-only $$tests > build/collected.txt || { cat build/collected.txt; exit 1; }; \
+	  tail -n 1 build/collected.txt; \
+	done
 
 lint: lint-style lint-mypy lint-pyright ## ruff, import-linter, mypy, pyright
 
@@ -94,11 +103,14 @@ cluster: $(VENV)/.installed-test java ## three kafkalite brokers under Apache Ka
 cluster-crash: $(VENV)/.installed-test java ## brokers of a cluster killed for SECONDS=600; flags in CLUSTER
 	$(BIN)/python -m conformance.cluster_crash --seconds $(or $(SECONDS),600) $(CLUSTER)
 
-simulate: $(VENV)/.installed-test ## replication under faults in virtual time, for STEPS=1000000
-	KAFKALITE_STEPS=$(or $(STEPS),1000000) $(BIN)/python -m pytest -q -n auto -o faulthandler_timeout=0 tests/kafkalite/replication/test_simulation.py tests/kafkalite/coordinators/test_coordinator_simulation.py
+simulate: $(VENV)/.installed-test ## replication and coordinators under faults in virtual time, for STEPS=1000000 each
+	KAFKALITE_STEPS=$(or $(STEPS),1000000) $(BIN)/python -m pytest -q -n auto -o faulthandler_timeout=0 tests/kafkalite/replication/test_simulation.py tests/kafkalite/coordinators/test_*_simulation.py
 
 differential: $(VENV)/.installed-test java ## both brokers asked what nobody thought of, for SECONDS=3600
 	$(BIN)/python -m pytest -q -o faulthandler_timeout=0 conformance/differential/test_generated.py --seconds $(or $(SECONDS),3600) --summary differential.json
+
+differential-edges: $(VENV)/.installed-test java ## both brokers asked at the edges of each field, in every version of each API
+	KAFKALITE_EDGES=all $(BIN)/python -m pytest -q conformance/differential/test_extremes.py
 
 differential-queues: $(VENV)/.installed-test java ## share and streams groups alone: REQUESTS=10000 generated ones of each, from SEED; or for SECONDS
 	$(BIN)/python -m pytest -q -o faulthandler_timeout=0 conformance/differential/test_generated_queues.py conformance/differential/test_generated_streams.py conformance/differential/cluster/test_generated_groups.py \

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
+from typing import Final, Protocol, TypeVar
 from uuid import UUID
 
 from kafkalite.group_coordinator.classic_group import ClassicGroup
@@ -11,6 +11,7 @@ from kafkalite.group_coordinator.classic_group import ClassicGroupState as State
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import merged
 from kafkalite.group_coordinator.heartbeat_checks import group_not_found
+from kafkalite.group_coordinator.modern_group import ModernGroupState
 from kafkalite.group_coordinator.shard import Group
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -20,6 +21,15 @@ from kafkalite.wire.messages.list_groups import ListedGroup
 
 CLASSIC_MEMBER, CONSUMER_MEMBER = 0, 1  # ConsumerGroupDescribe's member types
 GROUP_ID_NOT_FOUND_SINCE = 6  # DescribeGroups; before, an unknown group is a dead one
+# States and types of groups, in lower case.
+_WORDS: Final = frozenset(
+    [
+        *("classic", "consumer", "share", "streams"),
+        *(state.value.lower() for kind in (State, ModernGroupState) for state in kind),
+    ]
+)
+# Groups, and words of a filter, that are looked at in one step.
+_AT_ONCE: Final = 256
 
 
 D_co = TypeVar("D_co", covariant=True)
@@ -127,18 +137,35 @@ def listed_with_names(
 
 def listed(
     groups: Iterable[Group], states: Sequence[str], types: Sequence[str]
-) -> list[ListedGroup]:
-    """Groups for ListGroups. Filters ignore case, as Kafka's do."""
-    wanted_states = {state.lower() for state in states}
-    wanted_types = {type_.lower() for type_ in types}
-    return [
-        ListedGroup(
-            group_id=group.group_id,
-            protocol_type=group.protocol_type or "",
-            group_state=group.state.value,
-            group_type=group.group_type,
-        )
-        for group in groups
-        if (not wanted_states or group.state.value.lower() in wanted_states)
-        and (not wanted_types or group.group_type.lower() in wanted_types)
-    ]
+) -> Generator[None, None, list[ListedGroup]]:
+    """Groups for ListGroups, some at a time."""
+    wanted_states = yield from _wanted(states)
+    wanted_types = yield from _wanted(types)
+    found: list[ListedGroup] = []
+    for count, group in enumerate(groups, 1):
+        if (not states or group.state.value.lower() in wanted_states) and (
+            not types or group.group_type.lower() in wanted_types
+        ):
+            found.append(
+                ListedGroup(
+                    group_id=group.group_id,
+                    protocol_type=group.protocol_type or "",
+                    group_state=group.state.value,
+                    group_type=group.group_type,
+                )
+            )
+        if not count % _AT_ONCE:
+            yield
+    return found
+
+
+def _wanted(names: Sequence[str]) -> Generator[None, None, set[str]]:
+    """The words of a filter that a group can have. Filters ignore case, as Kafka's do."""
+    wanted: set[str] = set()
+    for count, name in enumerate(names, 1):
+        word = name.lower()
+        if word in _WORDS:
+            wanted.add(word)
+        if not count % _AT_ONCE:
+            yield
+    return wanted

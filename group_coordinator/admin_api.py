@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from typing import TYPE_CHECKING, cast
 
 from kafkalite.group_coordinator import admin
@@ -47,8 +47,8 @@ class GroupAdministration:
 
     def list_groups(
         self, context: Context, states: Sequence[str], types: Sequence[str]
-    ) -> list[ListedGroup]:
-        """The groups that the node coordinates. An empty filter lets all through.
+    ) -> Generator[None, None, list[ListedGroup]]:
+        """The groups that the node coordinates, in steps. An empty filter lets all through.
 
         Raises KafkaError(COORDINATOR_LOAD_IN_PROGRESS).
         """

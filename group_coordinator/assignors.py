@@ -11,16 +11,16 @@ and UniformAssignor (whose results differ from ours in which member gets what, n
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from uuid import UUID
+
+from msgspec import Struct
 
 Partition = tuple[UUID, int]
 Target = Mapping[UUID, frozenset[int]]
 """Partitions by topic."""
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(Struct, frozen=True):
     """A member as an assignor sees it: `owned` is its target so far."""
 
     member_id: str

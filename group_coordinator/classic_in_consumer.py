@@ -7,7 +7,8 @@ Source: KIP-848, Kafka's GroupMetadataManager (classicGroup...ToConsumerGroup).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.changes import Changes

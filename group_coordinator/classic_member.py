@@ -1,7 +1,8 @@
 """A member of a classic group: who it is, what it supports, what it waits for."""
 
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from kafkalite.group_coordinator.timers import Timer, Timers
 from kafkalite.wire.errors import ErrorCode
@@ -12,8 +13,7 @@ AnswerJoin = Callable[[JoinGroupResponse], None]
 AnswerSync = Callable[[SyncGroupResponseRow], None]
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class ClassicMember:
+class ClassicMember(Struct, kw_only=True, eq=False):
     """One member. `answer_join` and `answer_sync` are there while it is parked in that request.
 
     `session` expires when the member has not been heard of for its session timeout.
@@ -30,8 +30,8 @@ class ClassicMember:
     session: Timer
     assignment: bytes = b""
     is_new: bool = False
-    answer_join: AnswerJoin | None = field(default=None, repr=False)
-    answer_sync: AnswerSync | None = field(default=None, repr=False)
+    answer_join: AnswerJoin | None = None
+    answer_sync: AnswerSync | None = None
 
     @property
     def is_static(self) -> bool:

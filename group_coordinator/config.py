@@ -4,13 +4,12 @@ Names are Kafka's with underscores for dots; times end in `_ms` as they do there
 this from its configuration (Kafka's GroupCoordinatorConfig), the tests by hand.
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 NO_LIMIT = 2_147_483_647
 
 
-@dataclass(slots=True, kw_only=True)
-class GroupConfig:
+class GroupConfig(Struct, kw_only=True):
     """The group coordinator's configuration. Defaults are Apache Kafka 4.3's, except that nothing
     waits for companions that may come: a test's first consumer should not wait for seconds.
 

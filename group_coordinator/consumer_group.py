@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import replace
 from typing import Any, Literal
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator import consumer_records
 from kafkalite.group_coordinator.assignors import Target

@@ -5,9 +5,11 @@ Source: KIP-848 (and KIP-1251 for the assignment epochs), Kafka's CurrentAssignm
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 from uuid import UUID
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.modern_member import TRANSITIONS, ModernMember
@@ -22,8 +24,7 @@ Owned = Mapping[UUID, frozenset[int]]
 """The partitions a member says it has."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerMember(ModernMember):
+class ConsumerMember(ModernMember, frozen=True, kw_only=True):
     """`classic` is there while it speaks the classic protocol in a group of the new one."""
 
     subscribed_topic_names: frozenset[str] = frozenset()
@@ -82,8 +83,7 @@ def partitions_in(*assigned: Assigned | Owned) -> Iterator[tuple[UUID, int]]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """Everything a member's next step depends on, beside the member.
 
     `is_free(topic_id, partition)` says whether the partition has no owner.

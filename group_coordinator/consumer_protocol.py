@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator import consumer_records
 from kafkalite.group_coordinator.assignors import Target

@@ -111,7 +111,15 @@ class GroupCoordinator:
         self.administration = GroupAdministration(
             shards, offsets, self._unload, self._delete_share_state
         )
-        self.interventions = Interventions(shards, self._sessions, classic, consumer)
+        self.interventions = Interventions(
+            shards,
+            self._sessions,
+            classic,
+            consumer,
+            services.overrides,
+            offsets,
+            self._expire_offsets,
+        )
 
     @property
     def share(self) -> ShareGroupRequests:
@@ -290,7 +298,10 @@ class GroupCoordinator:
         """A marker has been written to a partition of `__consumer_offsets`."""
         shard = self.shards.loaded.get(partition)
         if shard is not None:
-            shard.offsets.end_transaction(producer_id, committed=committed)
+            counts = shard.offsets.end_transaction(producer_id, committed=committed)
+            if self.happenings.committed is not None:
+                for group_id, count in counts.items():
+                    self.happenings.committed(group_id, count)
 
     def topics_deleted(self, gone: Mapping[str, UUID]) -> None:
         """Delete the offsets of topics that are gone: their ids, by name."""

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
 from kafkalite.group_coordinator.modern_group import FIRST_EPOCH, ModernGroup, ModernGroupState
+from kafkalite.log.loggers import logger_of
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 # The words of the log, by the kind and by what is known of it.
 _LINES: Final[Mapping[str, str]] = {
@@ -26,7 +27,28 @@ _LINES: Final[Mapping[str, str]] = {
     "rebalance.began": "rebalance at generation {generation}",
     "rebalance.ended": "generation {generation} has {members} member(s)",
 }
-_UNTOLD: Final = (frozenset[str](), FIRST_EPOCH, ModernGroupState.EMPTY)
+
+
+class _Told(NamedTuple):
+    """A modern group as it was told last."""
+
+    members: frozenset[str] = frozenset()
+    epoch: int = FIRST_EPOCH
+    state: ModernGroupState = ModernGroupState.EMPTY
+    metadata_hash: int = 0
+
+    def why(self, now: _Told) -> str:
+        """The reason for another epoch, as far as the group itself shows it."""
+        reasons = {
+            "a member came": not now.members <= self.members,
+            "a member went": not self.members <= now.members,
+            "topics came, changed or went": now.metadata_hash != self.metadata_hash,
+        }
+        found = [reason for reason, is_so in reasons.items() if is_so]
+        return found[0] if found else "a member changed, or it was asked for"
+
+
+_UNTOLD: Final = _Told()
 
 
 class Watcher(Protocol):
@@ -42,12 +64,9 @@ class Happenings:
 
     def __init__(self) -> None:
         self.watcher: Watcher | None = None
-        # Is told of a group that has committed so many offsets, outside of transactions.
+        # Is told of a group that has committed so many offsets; in a transaction, when that is.
         self.committed: Callable[[str, int], None] | None = None
-        # The members, the epoch and the state of modern groups, as they were told.
-        self._known: WeakKeyDictionary[
-            ModernGroup[Any, Any], tuple[frozenset[str], int, ModernGroupState]
-        ] = WeakKeyDictionary()
+        self._known: WeakKeyDictionary[ModernGroup[Any, Any], _Told] = WeakKeyDictionary()
 
     def tell(self, kind: str, group_id: str, why: str = "", **about: str | int) -> None:
         """Something happened to a group."""
@@ -67,15 +86,15 @@ class Happenings:
         if self.watcher is None and not _logger.isEnabledFor(logging.INFO):
             return
         name = group.group_id
-        known, epoch, state = self._known.get(group, _UNTOLD)
-        now = group.state
-        self._known[group] = frozenset(group.members), group.epoch, now
+        known = self._known.get(group, _UNTOLD)
+        now = _Told(frozenset(group.members), group.epoch, group.state, group.metadata_hash)
+        self._known[group] = now
         for member_id in group.members:
-            if member_id not in known:
+            if member_id not in known.members:
                 self.tell("group.joined", name, member=member_id)
-        is_settled = now in (ModernGroupState.STABLE, ModernGroupState.EMPTY)
-        if group.epoch != epoch:
-            self.tell("rebalance.began", name, generation=group.epoch)
-        if is_settled and (group.epoch != epoch or state is not now):
-            members = len(group.members)
-            self.tell("rebalance.ended", name, generation=group.epoch, members=members)
+        is_settled = now.state in (ModernGroupState.STABLE, ModernGroupState.EMPTY)
+        if now.epoch != known.epoch:
+            self.tell("rebalance.began", name, known.why(now), generation=now.epoch)
+        if is_settled and (now.epoch != known.epoch or known.state is not now.state):
+            members = len(now.members)
+            self.tell("rebalance.ended", name, generation=now.epoch, members=members)

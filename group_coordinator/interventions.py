@@ -6,14 +6,21 @@ are put off when a test moves the clock while the members are well.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from msgspec import Struct
 
 from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.classic_group import ClassicGroup
-from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
+from kafkalite.group_coordinator.classic_protocol import (
+    NEW_MEMBER_JOIN_TIMEOUT_MS,
+    ClassicProtocol,
+)
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
+from kafkalite.group_coordinator.consumer_member import ConsumerMember
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
+from kafkalite.group_coordinator.group_overrides import GroupOverrides
+from kafkalite.group_coordinator.offset_api import OffsetExpiry, OffsetRequests
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.timers import NEVER, Timer, Timers
@@ -22,13 +29,19 @@ from kafkalite.group_coordinator.timers import NEVER, Timer, Timers
 MemberOfGroup = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(Struct, frozen=True):
     """The time at which a member is removed unless it is heard of, in the clock's seconds."""
 
     at: float
     group_id: str
     member_id: str
+
+
+class Session(Struct, frozen=True):
+    """The seconds that are left of a member's session, and those since it was heard of."""
+
+    left: float
+    silent: float
 
 
 class Interventions:
@@ -40,11 +53,18 @@ class Interventions:
         timers: Timers,
         classic: ClassicProtocol,
         consumer: ConsumerProtocol,
+        overrides: GroupOverrides,
+        offsets: OffsetRequests,
+        expire_offsets: Callable[[], None],
     ) -> None:
+        self._overrides = overrides
         self._shards = shards
         self._timers = timers
         self._classic = classic
         self._consumer = consumer
+        self._offsets = offsets
+        # Deletes the offsets whose retention has passed.
+        self.expire_offsets = expire_offsets
 
     def groups(self) -> Iterator[Group]:
         """All groups."""
@@ -71,6 +91,28 @@ class Interventions:
         timers = group.timers.get(member_id)
         return () if timers is None else timers.all()
 
+    def session(self, group: Group, member_id: str) -> Session | None:
+        """A member's session; None while it is parked in a request, which is no silence."""
+        if isinstance(group, ClassicGroup):
+            classic = group.members[member_id]
+            if not classic.may_expire():
+                return None
+            timer, lasts_ms = classic.session, classic.session_timeout_ms
+            if classic.is_new:
+                lasts_ms = NEW_MEMBER_JOIN_TIMEOUT_MS
+        elif member_id not in group.timers:
+            return None
+        else:
+            timer = group.timers[member_id].session
+            lasts_ms = self._overrides.session_timeout_ms(group.group_type, group.group_id)
+            member = group.members[member_id]
+            if isinstance(member, ConsumerMember) and member.classic is not None:
+                lasts_ms = member.classic.session_timeout_ms
+        if not timer.is_set:
+            return None
+        left = timer.deadline - self._timers.clock()
+        return Session(max(0.0, left), max(0.0, lasts_ms / 1000 - left))
+
     def deadlines(self) -> list[Deadline]:
         """The end of each member's time, the earliest first."""
         found: list[Deadline] = []
@@ -95,6 +137,21 @@ class Interventions:
                             # The queue finds out when the earlier time comes up (timers.py).
                             timer.deadline += seconds
         return count
+
+    def committed_offsets(self) -> set[tuple[str, str, int]]:
+        """Group, topic and partition of each committed offset."""
+        return {
+            (group_id, *each)
+            for shard in self._shards.loaded.values()
+            for group_id in shard.groups
+            for each in shard.offsets.partitions_of(group_id)
+        }
+
+    def offset_expiries(self) -> Iterator[OffsetExpiry]:
+        """The times from which committed offsets may go."""
+        for shard in self._shards.loaded.values():
+            for group_id, group in shard.groups.items():
+                yield from self._offsets.expiries(shard, group_id, group)
 
     def next_time(self) -> float:
         """The next time at which something may fall due, in the clock's seconds."""

@@ -19,10 +19,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import replace
 from enum import Enum
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.changes import Change

@@ -15,8 +15,9 @@ Source: KIP-848, Kafka's ModernGroupMember, MemberState.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, IntEnum
+
+from msgspec import Struct
 
 JOIN_EPOCH = 0
 LEAVE_EPOCH = -1
@@ -58,8 +59,7 @@ TRANSITIONS: dict[MemberState, dict[MemberEvent, MemberState]] = dict.fromkeys(
 """A new target may come at any time, so that every state can follow every other."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModernMember:
+class ModernMember(Struct, frozen=True, kw_only=True):
     """A value: what changes a member makes another."""
 
     member_id: str

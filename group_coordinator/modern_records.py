@@ -13,17 +13,17 @@ Source: Kafka's GroupCoordinatorRecordHelpers, StreamsCoordinatorRecordHelpers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
+
+from msgspec import Struct
 
 from kafkalite.group_coordinator.changes import Change
 
 P_co = TypeVar("P_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModernRecords:
+class ModernRecords(Struct, frozen=True, kw_only=True):
     """The classes of keys, and of two values, of the groups of one type."""
 
     group_type: str

@@ -6,8 +6,8 @@ a request are one batch. Source of the rules: Kafka's OffsetMetadataManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 from uuid import UUID
 
 from kafkalite.group_coordinator import state_log
@@ -262,15 +262,31 @@ class OffsetRequests:
         """Delete all groups' offsets for topics that are gone."""
         self._forget(shard, list(shard.offsets.partitions_of_topics(gone)))
 
+    def expiries(
+        self, shard: Shard, group_id: str, group: OffsetRetention
+    ) -> Iterator[OffsetExpiry]:
+        """The times from which the offsets of a group may go; those that stay have none."""
+        for topic, partitions in shard.offsets.of_group(group_id).items():
+            if group.is_subscribed_to(topic):
+                continue
+            for partition, committed in partitions.items():
+                since = group.offsets_expire_from(committed.commit_timestamp_ms)
+                if since is None or shard.offsets.is_pending(group_id, topic, partition):
+                    continue
+                at_ms = committed.expire_timestamp_ms
+                if at_ms == NO_TIMESTAMP:
+                    at_ms = since + self._config.offsets_retention_ms
+                yield OffsetExpiry(at_ms, group_id, topic, partition)
+
     def expire(self, shard: Shard) -> list[Group]:
         """Delete offsets unused for the retention time. Returns the groups that are gone with them.
 
         A group goes when it has neither members nor offsets."""
-        now_ms, retention_ms = self._now_ms(), self._config.offsets_retention_ms
+        now_ms = self._now_ms()
         gone: list[Group] = []
         for group_id, group in list(shard.groups.items()):
-            over = expired(shard.offsets, group_id, group, now_ms, retention_ms)
-            self._forget(shard, [(group_id, *key) for key in over])
+            over = [each for each in self.expiries(shard, group_id, group) if now_ms >= each.at_ms]
+            self._forget(shard, [(group_id, each.topic, each.partition) for each in over])
             if group.group_type == "share":
                 continue  # its offsets are elsewhere, and stay
             if group.is_empty and not any(True for _ in shard.offsets.partitions_of(group_id)):
@@ -321,29 +337,17 @@ def fetched(
     return partition, committed.offset, committed.leader_epoch, committed.metadata, 0
 
 
+class OffsetExpiry(NamedTuple):
+    """The time in ms since the epoch from which a committed offset may go."""
+
+    at_ms: int
+    group_id: str
+    topic: str
+    partition: int
+
+
 class OffsetRetention(Protocol):
     """A group, as far as the age of its offsets goes."""
 
     def is_subscribed_to(self, topic: str) -> bool: ...
     def offsets_expire_from(self, committed_at_ms: int) -> int | None: ...
-
-
-def expired(
-    table: OffsetTable, group_id: str, group: OffsetRetention, now_ms: int, retention_ms: int
-) -> list[tuple[str, int]]:
-    """Topic and partition of the offsets whose time is over."""
-    found: list[tuple[str, int]] = []
-    for topic, partitions in table.of_group(group_id).items():
-        if group.is_subscribed_to(topic):
-            continue
-        for partition, committed in partitions.items():
-            since = group.offsets_expire_from(committed.commit_timestamp_ms)
-            if since is None or table.is_pending(group_id, topic, partition):
-                continue
-            if committed.expire_timestamp_ms >= 0:
-                over = now_ms >= committed.expire_timestamp_ms
-            else:
-                over = now_ms - since >= retention_ms
-            if over:
-                found.append((topic, partition))
-    return found

@@ -19,6 +19,11 @@ _UNKNOWN: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _TOO_LARGE: Final = ErrorCode.OFFSET_METADATA_TOO_LARGE
 
 
+def _java_sum(one: int, other: int) -> int:
+    """The sum as Java's long, which begins anew with the lowest number."""
+    return (one + other + (1 << 63)) % (1 << 64) - (1 << 63)
+
+
 class Committer(NamedTuple):
     """The committer that an OffsetCommit or a TxnOffsetCommit names."""
 
@@ -47,7 +52,9 @@ class Commit:
         self._config = config
         self._topics = topics
         self._now_ms = now_ms
-        self._expire_ms = NO_TIMESTAMP if retention_ms < 0 else now_ms + retention_ms
+        self._expire_ms = NO_TIMESTAMP
+        if retention_ms != NO_TIMESTAMP:
+            self._expire_ms = _java_sum(now_ms, retention_ms)
         self._committed: list[tuple[str, list[tuple[int, CommittedOffset]]]] = []
         self.records: list[state_log.StateRecord] = []
 

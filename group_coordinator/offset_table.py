@@ -96,17 +96,23 @@ class OffsetTable:
             groups = self._pending.setdefault(producer_id, {})
         return groups.setdefault(group_id, {}).setdefault(topic, {})
 
-    def end_transaction(self, producer_id: int, *, committed: bool) -> None:
-        """Take in a marker: the producer's pending offsets count from now on, or are dropped."""
+    def end_transaction(self, producer_id: int, *, committed: bool) -> dict[str, int]:
+        """Take in a marker: the producer's pending offsets count from now on, or are dropped.
+
+        Returns how many count from now on, by group.
+        """
+        counts: dict[str, int] = {}
         for group_id, topics in self._pending.pop(producer_id, {}).items():
             if not committed:
                 continue
+            counts[group_id] = sum(map(len, topics.values()))
             for topic, partitions in topics.items():
                 current = self._by_group.setdefault(group_id, {}).setdefault(topic, {})
                 for partition, pending in partitions.items():
                     other = current.get(partition)
                     if other is None or pending.record_offset > other.record_offset:
                         current[partition] = pending
+        return counts
 
     def of_group(self, group_id: str) -> TopicOffsets:
         """Do not change what this returns."""

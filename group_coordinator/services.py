@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from uuid import UUID, uuid4
+
+from msgspec import Struct, field
 
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.group_overrides import GroupOverrides
@@ -14,8 +15,7 @@ from kafkalite.group_coordinator.timers import Timers
 from kafkalite.group_coordinator.topics_view import TopicsView
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupServices:
+class GroupServices(Struct, frozen=True, kw_only=True):
     """One coordinator's parts, by name.
 
     `sessions` follow the broker's clock. `phases` are rebalances, for which living members wait:

@@ -66,18 +66,25 @@ class Shards:
         if partition in self.loading and self._log.leader_id(partition) == node_id:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
+    def end_offset(self, group_id: str) -> int:
+        """The offset of the next record in the group's partition."""
+        return self._log.end_offset(self.partition_for(group_id))
+
     def seen(self, group_id: str, node_id: int) -> Group | None:
         """The group for those who only look (Shard.seen). KafkaError as `shard_of`."""
         shard = self.shard_of(group_id, node_id)
         return shard.seen(group_id, self._log.end_offset(shard.partition))
 
     def all_seen(self, node_id: int) -> Iterator[Group]:
-        """All groups that a node coordinates, for those who only look. KafkaError as `shard_of`."""
+        """All groups that a node coordinates, for those who only look. KafkaError as `shard_of`.
+
+        Others may change them before the next is asked for.
+        """
         for partition in self.loading:
             self._check_loaded(partition, node_id)
         for shard in self.shards_of(node_id):
             end_offset = self._log.end_offset(shard.partition)
-            for group_id in shard.groups:
+            for group_id in tuple(shard.groups):
                 group = shard.seen(group_id, end_offset)
                 if group is not None:
                     yield group

@@ -10,9 +10,11 @@ Source: Kafka's ShareGroup, ShareGroupMember.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from uuid import UUID
+
+from msgspec import field
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator import share_records
 from kafkalite.group_coordinator.assignors import Target
@@ -38,8 +40,7 @@ from kafkalite.wire.messages.stored.share_group_target_assignment_member import 
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShareMember(ModernMember):
+class ShareMember(ModernMember, frozen=True, kw_only=True):
     """A member of a share group, which has the partitions in `assigned`."""
 
     subscribed_topic_names: frozenset[str] = frozenset()

@@ -21,6 +21,7 @@ from kafkalite.group_coordinator.share_states import ShareStates
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.error_messages import default_message, message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.kafka_uuid import kafka_uuid
 from kafkalite.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
     AlterShareGroupOffsetsRequestPartition,
@@ -75,18 +76,25 @@ class ShareGroupOffsets:
     ) -> Generator[None, None, DescribeShareGroupOffsetsResponseGroup]:
         """The offsets of a share group in the partitions asked for, or in all of them.
 
-        Yields after each partition, as there may be very many.
+        Without a group id, without partitions of a topic that exists, or with a negative one the
+        answer is UNKNOWN_SERVER_ERROR (ReadShareGroupStateSummaryParameters). Yields after each
+        partition, as there may be very many.
         """
         answer = DescribeShareGroupOffsetsResponseGroup(group_id=request.group_id)
         try:
             wanted, unknown = self._wanted(context, request)
         except KafkaError as refused:
-            answer.error_code, answer.error_message = refused.code, default_message(refused.code)
-            return answer
+            return _not_described(request.group_id, refused.code)
+        if wanted and not request.group_id:
+            return _not_described(request.group_id, ErrorCode.UNKNOWN_SERVER_ERROR)
         for (topic_id, name), partitions in wanted.items():
+            if not partitions:
+                return _not_described(request.group_id, ErrorCode.UNKNOWN_SERVER_ERROR)
             topic = DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id)
             answer.topics.append(topic)
             for index in partitions:
+                if index < 0:
+                    return _not_described(request.group_id, ErrorCode.UNKNOWN_SERVER_ERROR)
                 topic.partitions.append(_offset(seen, request.group_id, topic_id, index))
                 yield
         for name, partitions in unknown.items():
@@ -113,7 +121,7 @@ class ShareGroupOffsets:
                 if topic_id is None:
                     unknown[topic.topic_name] = topic.partitions
                 else:
-                    known[topic_id, topic.topic_name] = topic.partitions
+                    known[topic_id, topic.topic_name] = dict.fromkeys(topic.partitions)
             return known, unknown
         shard = self._shards.shard_of(request.group_id, context.node_id)
         group = shard.groups.get(request.group_id)
@@ -149,19 +157,23 @@ class ShareGroupOffsets:
         now_ms = self._states.now_ms()
         offsets: dict[UUID, dict[int, int]] = {}
         noted: dict[UUID, StateTopic] = {}
+        asked: dict[str, list[AlterShareGroupOffsetsRequestPartition]] = {}
         for topic in request.topics:
-            topic_id = self._topics.topic_id(topic.topic_name)
+            asked.setdefault(topic.topic_name, []).extend(topic.partitions)
+        for name, partitions in asked.items():
+            topic_id = self._topics.topic_id(name)
             if topic_id is None:
                 continue
-            count = self._topics.partition_count(topic.topic_name)
+            _check_indexes(group.group_id, topic_id, partitions)
+            count = self._topics.partition_count(name)
             found = {
                 each.partition_index: each.start_offset
-                for each in topic.partitions
+                for each in partitions
                 if each.partition_index < count
             }
             if found:
-                offsets.setdefault(topic_id, {}).update(found)
-            noted[topic_id] = StateTopic(topic.topic_name, frozenset(found), now_ms)
+                offsets[topic_id] = found
+            noted[topic_id] = StateTopic(name, frozenset(found), now_ms)
         refused: Mapping[tuple[UUID, int], KafkaError] = {}
         if noted:
             changes = self._states.changes(group)
@@ -172,8 +184,8 @@ class ShareGroupOffsets:
             refused = await self._states.initialize(group, offsets)
         return AlterShareGroupOffsetsResponse(
             responses=[
-                self._altered(topic.topic_name, topic.partitions, offsets, refused)
-                for topic in request.topics
+                self._altered(name, partitions, offsets, refused)
+                for name, partitions in asked.items()
             ]
         )
 
@@ -250,11 +262,30 @@ class ShareGroupOffsets:
         ]
 
 
+def _check_indexes(
+    group_id: str, topic_id: UUID, partitions: Sequence[AlterShareGroupOffsetsRequestPartition]
+) -> None:
+    """Refuse everything for a negative index: InitializeShareGroupStateParameters.Builder."""
+    for each in partitions:
+        if each.partition_index < 0:
+            raise KafkaError(
+                ErrorCode.UNKNOWN_SERVER_ERROR,
+                "Initialize share group parameters has invalid partitionId - "
+                f"{group_id} {kafka_uuid(topic_id)} {each.partition_index}",
+            )
+
+
 def _not_deleted(
     name: str, topic_id: UUID, error: KafkaError
 ) -> DeleteShareGroupOffsetsResponseTopic:
     return DeleteShareGroupOffsetsResponseTopic(
         topic_name=name, topic_id=topic_id, error_code=error.code, error_message=message_of(error)
+    )
+
+
+def _not_described(group_id: str, code: ErrorCode) -> DescribeShareGroupOffsetsResponseGroup:
+    return DescribeShareGroupOffsetsResponseGroup(
+        group_id=group_id, error_code=code, error_message=default_message(code)
     )
 
 

@@ -15,8 +15,9 @@ Source of the rules: Kafka's GroupMetadataManager (shareGroup...).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator import share_records
 from kafkalite.group_coordinator.assignors import Target

@@ -9,7 +9,6 @@ Source of the rules: Kafka's GroupMetadataManager, GroupCoordinatorService (KIP-
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Mapping
 from uuid import UUID
 
@@ -19,9 +18,10 @@ from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.share_group import ShareGroup
 from kafkalite.group_coordinator.share_keeper import Offsets, Refusals, ShareStateKeeper
 from kafkalite.group_coordinator.share_records import StateTopic, StateTopics
+from kafkalite.log.loggers import logger_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 
 class ShareStates:

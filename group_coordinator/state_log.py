@@ -126,7 +126,7 @@ class CommitEncoder:
     ) -> None:
         self._key_start = _key_start(group_id, topic)
         self._rest = (now_ms, expire_ms, topic_id)
-        self._expires = expire_ms >= 0
+        self._expires = expire_ms != NO_TIMESTAMP
         # The end of the last value, and its metadata: most commits have the same, none.
         self._end = b""
         self._metadata = ""

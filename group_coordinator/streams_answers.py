@@ -9,6 +9,7 @@ from kafkalite.group_coordinator.streams_member import StreamsMember
 from kafkalite.group_coordinator.streams_tasks import Partitions, Tasks, listed
 from kafkalite.group_coordinator.streams_topology import (
     ConfiguredSubtopology,
+    ConfiguredTopology,
     InternalTopic,
     Status,
 )
@@ -108,13 +109,15 @@ def _stored(topic: heartbeat_messages.TopicInfo) -> stored.TopicInfo:
 # Description
 
 
-def described(group: StreamsGroup) -> describe_messages.DescribedGroup:
+def described(
+    group: StreamsGroup, configured: ConfiguredTopology | None
+) -> describe_messages.DescribedGroup:
     return describe_messages.DescribedGroup(
         group_id=group.group_id,
         group_state=group.state.value,
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
-        topology=_described_topology(group),
+        topology=_described_topology(group, configured),
         members=[
             _described_member(member, group.targets.get(member.member_id, Tasks()))
             for member in group.members.values()
@@ -122,8 +125,10 @@ def described(group: StreamsGroup) -> describe_messages.DescribedGroup:
     )
 
 
-def _described_topology(group: StreamsGroup) -> describe_messages.Topology | None:
-    topology, configured = group.topology, group.configured
+def _described_topology(
+    group: StreamsGroup, configured: ConfiguredTopology | None
+) -> describe_messages.Topology | None:
+    topology = group.topology
     if configured is not None and configured.is_ready:
         return describe_messages.Topology(
             epoch=configured.epoch,

@@ -55,12 +55,18 @@ class StreamsGroupRequests(ModernRequests[StreamsProtocol, StreamsGroupHeartbeat
         )
         if not is_new:
             found = existing(StreamsGroup, request.group_id, group, "Streams group")
-            changes = self.protocol.changes(found)
-            return self.protocol.heartbeat(changes, context, request, is_new=False)
+            changes, configured = self.protocol.changes(found), found.configured
+            end_offset = self._shards.end_offset(request.group_id)
+            answered = self.protocol.heartbeat(changes, context, request, is_new=False)
+            if found.configured is not configured:
+                found.configured_at = end_offset
+            return answered
         changes = Changes(
             StreamsGroup(request.group_id), *(() if group is None else group.tombstones())
         )
         answered = self.protocol.heartbeat(changes, context, request, is_new=True)
+        if group is None:  # Kafka tells it where the group's id was known, a classic group's, too
+            answered.response.endpoint_information_epoch = 0
         shard.groups[request.group_id] = changes.group
         self.protocol.watch(changes.group)
         return answered
@@ -69,7 +75,10 @@ class StreamsGroupRequests(ModernRequests[StreamsProtocol, StreamsGroupHeartbeat
         def describe() -> DescribedGroup:
             check_group_id(group_id)
             group = self._shards.seen(group_id, context.node_id)
-            return described(existing(StreamsGroup, group_id, group))
+            found = existing(StreamsGroup, group_id, group)
+            # A description has it with the next record of the partition, as in Kafka.
+            is_seen = self._shards.end_offset(group_id) > found.configured_at
+            return described(found, found.configured if is_seen else None)
 
         refused = partial(DescribedGroup, topology=None)
         return admin.described_or_refused(group_id, describe, refused)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.streams_assignor import StreamsCandidate, assign_sticky

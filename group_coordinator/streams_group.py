@@ -5,23 +5,23 @@ Its epochs, states and records are those of modern_group.py. Source: Kafka's Str
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Literal
 from uuid import UUID
+
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator import streams_records
 from kafkalite.group_coordinator.changes import Change
 from kafkalite.group_coordinator.modern_group import ModernGroup
 from kafkalite.group_coordinator.modern_member import MemberState
-from kafkalite.group_coordinator.streams_member import StreamsMember, active_tasks
+from kafkalite.group_coordinator.streams_member import StreamsMember
+from kafkalite.group_coordinator.streams_processes import TaskProcesses
 from kafkalite.group_coordinator.streams_tasks import (
     AssignedTasks,
     TaskId,
     Tasks,
     partitions_of,
-    task_ids,
 )
 from kafkalite.group_coordinator.streams_topology import (
     ConfiguredTopology,
@@ -46,7 +46,7 @@ from kafkalite.wire.messages.stored.streams_group_topology import (
 
 
 class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
-    """One group. Everything after `_warmup` is not in the log, nor is `timers`."""
+    """One group. Everything after `processes` is not in the log, nor is `timers`."""
 
     group_type: Literal["streams"] = "streams"
     protocol_type = "streams"
@@ -57,10 +57,10 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         self.validated_topology_epoch = 0
         self.assignment_configs: Mapping[str, str] = {}
         self.topology: StreamsGroupTopologyValue | None = None
-        self._active: dict[TaskId, str] = {}
-        self._standby: Counter[tuple[TaskId, str]] = Counter()
-        self._warmup: Counter[tuple[TaskId, str]] = Counter()
+        self.processes = TaskProcesses()
         self.configured: ConfiguredTopology | None = None
+        self.configured_at = -1
+        """The end of the group's partition when that was decided."""
         self.endpoint_epoch = 0
         self.name_of: Callable[[UUID], str | None] = lambda topic_id: None
         self.shutdown_requested_by: str | None = None
@@ -156,21 +156,10 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         return [(StreamsGroupTopologyKey(group_id=self.group_id), None)]
 
     def _take(self, member: StreamsMember) -> None:
-        process_id = member.process_id
-        for task in active_tasks(member):
-            self._active[task] = process_id
-        for tasks in (member.assigned, member.pending_revocation):
-            self._standby.update((task, process_id) for task in task_ids(tasks.standby))
-            self._warmup.update((task, process_id) for task in task_ids(tasks.warmup))
+        self.processes.take(member)
 
     def _release(self, member: StreamsMember) -> None:
-        process_id = member.process_id
-        for task in active_tasks(member):
-            if self._active.get(task) == process_id:
-                del self._active[task]
-        for tasks in (member.assigned, member.pending_revocation):
-            self._standby.subtract((task, process_id) for task in task_ids(tasks.standby))
-            self._warmup.subtract((task, process_id) for task in task_ids(tasks.warmup))
+        self.processes.release(member)
 
     def _remove(self, member_id: str) -> None:
         super()._remove(member_id)
@@ -178,16 +167,6 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
             self.shutdown_requested_by = None
 
     # State that follows from it
-
-    def active_process(self, task: TaskId) -> str | None:
-        """The process in which a task is active, or has yet to end."""
-        return self._active.get(task)
-
-    def has_standby(self, task: TaskId, process_id: str) -> bool:
-        return self._standby[task, process_id] > 0
-
-    def has_warmup(self, task: TaskId, process_id: str) -> bool:
-        return self._warmup[task, process_id] > 0
 
     def _task_of(self, topic: str, partition: int) -> TaskId | None:
         """The task that reads a partition."""

@@ -8,7 +8,9 @@ of modern_member.py. Source: Kafka's streams CurrentAssignmentBuilder, StreamsGr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator.modern_member import TRANSITIONS, ModernMember
 from kafkalite.group_coordinator.modern_member import MemberEvent as Event
@@ -26,8 +28,7 @@ Endpoint = tuple[str, int]
 """Host and port at which a process answers queries of its state."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StreamsMember(ModernMember):
+class StreamsMember(ModernMember, frozen=True, kw_only=True):
     """An instance of an application, in a process at an endpoint."""
 
     topology_epoch: int = -1
@@ -46,8 +47,7 @@ class StreamsMember(ModernMember):
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True, kw_only=True):
     """Everything a member's next step depends on, beside the member.
 
     `owned` are the tasks that it names as its own, None if it names none. `active_process`,
@@ -135,8 +135,7 @@ def _step(member: StreamsMember, around: Surroundings, member_epoch: int) -> Str
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Difference:
+class _Difference(Struct, frozen=True):
     kept: Partitions
     lost: Partitions
     new: Partitions

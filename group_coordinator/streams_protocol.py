@@ -39,6 +39,7 @@ from kafkalite.group_coordinator.streams_member import (
     check_state,
     reconcile,
 )
+from kafkalite.group_coordinator.streams_processes import TaskProcesses
 from kafkalite.group_coordinator.streams_tasks import Tasks, listed
 from kafkalite.group_coordinator.streams_topology import (
     ConfiguredTopology,
@@ -93,7 +94,7 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember, StreamsGroupHe
             or not self._is_settled(group, member)
         ):
             return None
-        response = self._response(group, member, member, request, is_new=False)
+        response = self._response(group, member, member, request)
         return self.keep_answer(group, member, caller, row, response)
 
     def heartbeat(
@@ -117,6 +118,10 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember, StreamsGroupHe
         was_empty = group.is_empty
         member = updated(before, caller, request)
         bump = member != before
+        # The processes as they are before its news: a member that moves to another one has its
+        # tasks in its old one still, and one that stays does not note its tasks anew.
+        is_renewed = bump and member.member_id in group.members
+        processes = group.processes.copy() if is_renewed else group.processes
         if bump:
             changes.add(streams_records.member(group.group_id, member))
         if group.topology is None:
@@ -134,13 +139,13 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember, StreamsGroupHe
         if was_empty:
             self._delay_first_assignment(group)
         self._assign(changes, configured, status)
-        member = self._reconcile(changes, request.member_id, owned)
+        member = self._reconcile(changes, request.member_id, owned, processes)
         self.commit(changes)
         self.put_off(group, member.member_id)
         self.watch_revocation(group, member)
         if request.shutdown_application:
             group.request_shutdown(member.member_id)
-        response = self._response(group, before, member, request, is_new=is_new)
+        response = self._response(group, before, member, request)
         problem = configured.problem
         if problem is not None:
             status.append(status_of(problem.status, problem.detail))
@@ -154,7 +159,7 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember, StreamsGroupHe
             )
         response.status = status
         if is_new:  # Kafka answers about a group that it forgets, but for what is written of it
-            group.endpoint_epoch, group.shutdown_requested_by = 0, None
+            group.endpoint_epoch, group.shutdown_requested_by, group.configured = 0, None, None
         return Answered(response, configured.missing)
 
     def _is_settled(self, group: StreamsGroup, member: StreamsMember) -> bool:
@@ -276,7 +281,11 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember, StreamsGroupHe
                 status.append(status_of(Status.ASSIGNMENT_DELAYED, detail))
 
     def _reconcile(
-        self, changes: Changes[StreamsGroup], member_id: str, owned: Tasks | None
+        self,
+        changes: Changes[StreamsGroup],
+        member_id: str,
+        owned: Tasks | None,
+        processes: TaskProcesses,
     ) -> StreamsMember:
         """Step 4. Returns the member as it is then."""
         group = changes.group
@@ -289,9 +298,9 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember, StreamsGroupHe
             target=Tasks() if is_delayed else group.targets.get(member_id, Tasks()),
             target_epoch=group.assignment_epoch,
             owned=owned,
-            active_process=group.active_process,
-            has_standby=group.has_standby,
-            has_warmup=group.has_warmup,
+            active_process=processes.active_process,
+            has_standby=processes.has_standby,
+            has_warmup=processes.has_warmup,
         )
         updated = reconcile(member, around)
         if updated != member:
@@ -304,8 +313,6 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember, StreamsGroupHe
         before: StreamsMember,
         member: StreamsMember,
         request: StreamsGroupHeartbeatRequest,
-        *,
-        is_new: bool,
     ) -> StreamsGroupHeartbeatResponse:
         response = StreamsGroupHeartbeatResponse(
             member_id=member.member_id,
@@ -321,8 +328,7 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember, StreamsGroupHe
                 group.endpoint_epoch += 1
         if group.endpoint_epoch != request.endpoint_information_epoch:
             response.partitions_by_user_endpoint = endpoints_of(group, self._topics)
-        if not is_new:
-            response.endpoint_information_epoch = group.endpoint_epoch
+        response.endpoint_information_epoch = group.endpoint_epoch
         return response
 
     # Leaving, silence

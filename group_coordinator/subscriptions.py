@@ -6,17 +6,15 @@ for two things all the same: to know which topics somebody subscribes to, and to
 members share a group (KIP-848).
 """
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol, TypeVar
 from uuid import UUID
 
-import re2
-
 from kafkalite.group_coordinator.assignors import Candidate, Target
 from kafkalite.group_coordinator.modern_member import ModernMember
 from kafkalite.group_coordinator.topics_view import TopicsView
+from kafkalite.log.loggers import logger_of
 from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from kafkalite.wire.messages.consumer_protocol_assignment import (
     ConsumerProtocolAssignment,
@@ -27,7 +25,7 @@ from kafkalite.wire.messages.stored import decode, encode
 
 LAST_ASSIGNMENT_VERSION = 3
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 M = TypeVar("M", bound=ModernMember)
 
@@ -98,6 +96,8 @@ def compile_expression(expression: str) -> Callable[[str], bool]:
     """
     if not expression:
         return lambda name: False
+    import re2  # rarely needed
+
     options = re2.Options()
     options.log_errors = False
     try:

@@ -10,15 +10,15 @@ when `next_time` has come.
 from __future__ import annotations
 
 import heapq
-import logging
 import math
 from collections.abc import Callable
 from itertools import count
 from typing import Final
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.said_once import SaidOnce
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 NEVER: Final = math.inf
 # The deadline of a timer while it expires.

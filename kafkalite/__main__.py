@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import re
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 _DEFAULT_HOST: Final = "127.0.0.1"
 _DEFAULT_PORT: Final = 9092
 _USAGE_EXIT_CODE: Final = 2
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -182,6 +184,14 @@ def main(arguments: list[str] | None = None) -> int:
         return _USAGE_EXIT_CODE
 
 
+class OneLine(logging.Formatter):
+    """A message is one line: a name in it may hold what a client likes, line ends included."""
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        record.message = _CONTROL.sub(lambda found: repr(found[0])[1:-1], record.message)
+        return super().formatMessage(record)
+
+
 def _log_to_stderr(level: str, form: str) -> None:
     """The standard library's loggers do the work; in JSON another formatter writes their lines."""
     handler = logging.StreamHandler(sys.stderr)
@@ -193,7 +203,7 @@ def _log_to_stderr(level: str, form: str) -> None:
             JsonFormatter(["levelname", "name", "message"], rename_fields=names, timestamp=True)
         )
     else:
-        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+        handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=level, handlers=[handler])
 
 

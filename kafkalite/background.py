@@ -6,9 +6,10 @@ turn of the loop took longer than a slice, the others get theirs.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final
@@ -20,8 +21,10 @@ from kafkalite.replica.flusher import Flusher, carry_out
 from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.requests.slices import SLICE_SECONDS, in_slices_of_task
 from kafkalite.supervision import every, supervised
+from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
+    from kafkalite.clock import Clock
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.config import BrokerConfig
     from kafkalite.log.manager import LogManager
@@ -33,8 +36,8 @@ Job = Callable[[], Iterator[object]]
 _FOREVER_SECONDS: Final = 1e9
 # Segments that rolled wait no longer for their flush, whatever flush.ms says.
 _LONGEST_FLUSH_SECONDS: Final = 10.0
-# The logs of a deleted topic are out of the way after this time.
-_MOVE_DELETED_SECONDS: Final = 0.2
+# After this time an abandoned change goes on, and the logs of a deleted topic are moved away.
+_FINISH_SECONDS: Final = 0.2
 # A log that could not be opened is tried again after this time.
 _REOPEN_SECONDS: Final = 5.0
 # A due snapshot of the metadata is looked for at this interval.
@@ -50,13 +53,16 @@ class Background:
         cluster: Cluster,
         topics: Topics,
         logs: LogManager,
-        now_ms: Callable[[], int],
+        clock: Clock,
     ) -> None:
         self._config = config
         self._topics = topics
         self._cluster = cluster
         self._logs = logs
-        self._now_ms = now_ms
+        self._clock = clock
+        self._balanced_at = 0.0
+        # Held by jobs that must not be done twice at a time: a jump in time does them, too.
+        self._alone = trio.Lock()
         self._cleaner = Cleaner(
             self._logs.directories,
             dedupe_buffer_bytes=self._config.integer("log.cleaner.dedupe.buffer.size"),
@@ -69,6 +75,7 @@ class Background:
 
     def start(self, nursery: trio.Nursery) -> None:
         """Start every job as a task; they end with the nursery."""
+        self._balanced_at = self._clock.time()
         for interval, job in (
             ("log.retention.check.interval.ms", self._logs.retention),
             ("log.flush.offset.checkpoint.interval.ms", self._logs.checkpoint),
@@ -82,7 +89,8 @@ class Background:
             ("flush", min(flush_seconds, _LONGEST_FLUSH_SECONDS), self._flush),
             ("snapshot of the metadata", _SNAPSHOT_CHECK_SECONDS, self._snapshot_metadata),
             ("offline logs", _REOPEN_SECONDS, self._reopen),
-            ("deleted logs", _MOVE_DELETED_SECONDS, self._move_deleted),
+            ("abandoned changes", _FINISH_SECONDS, self._finish_changes),
+            ("deleted logs", _FINISH_SECONDS, self._move_deleted),
         ):
             nursery.start_soon(every, name, partial(float, seconds), work)
         if self._config.boolean("log.cleaner.enable"):
@@ -91,16 +99,26 @@ class Background:
             nursery.start_soon(
                 every,
                 "leader balance",
-                partial(float, self._config.integer("leader.imbalance.check.interval.seconds")),
-                lambda: in_slices_of_task(self._cluster.balancing_leaders()),
+                lambda: self._balance_seconds,
+                self._balance_leaders,
             )
 
     async def _every(self, interval: str, job: Job) -> None:
         """Do a job for ever, at first after log.initial.task.delay.ms at most."""
+
+        async def work() -> None:
+            if not self._time_stands_still:
+                await in_slices(job())
+
         first = self._config.integer("log.initial.task.delay.ms") / 1000
         await trio.sleep(min(first, self._seconds(interval)))
-        await in_slices(job())
-        await every(interval, partial(self._seconds, interval), lambda: in_slices(job()))
+        await work()
+        await every(interval, partial(self._seconds, interval), work)
+
+    @property
+    def _time_stands_still(self) -> bool:
+        """True while a test has the broker's clock stand still: nothing falls due then."""
+        return math.isinf(self._clock.trio_deadline(0.0))
 
     def _seconds(self, config: str) -> float:
         return min(self._config.integer(config) / 1000, _FOREVER_SECONDS)
@@ -113,9 +131,13 @@ class Background:
     async def _flush(self) -> None:
         """Flush what flush.ms asks for, and segments that rolled; in a thread, a disk takes its
         time."""
-        await in_slices(self._logs.unlink_deleted())
+        async with self._alone:
+            await in_slices(self._logs.unlink_deleted())
+            await self._flush_due()
+
+    async def _flush_due(self) -> None:
         began = time.perf_counter()
-        for flush in chain(self._logs.flushes_due(self._now_ms()), self._logs.rolled()):
+        for flush in chain(self._logs.flushes_due(self._clock.now_ms()), self._logs.rolled()):
             if flush is not None:
                 await carry_out(flush)
             elif time.perf_counter() - began > SLICE_SECONDS:
@@ -124,9 +146,14 @@ class Background:
                 continue
             began = time.perf_counter()
 
+    async def _finish_changes(self) -> None:
+        """Take changes of the metadata to their end whose requests ended with their
+        connections."""
+        await in_slices(self._topics.changes.finish())
+        await in_slices(self._cluster.settling())
+
     async def _move_deleted(self) -> None:
         """Move the logs of topics that were deleted out of the way."""
-        await in_slices(self._topics.changes.finish())
         await in_slices(self._logs.move_deleted())
 
     async def _reopen(self) -> None:
@@ -151,24 +178,42 @@ class Background:
             pass
 
     async def catch_up(self) -> None:
-        """Do now what the clock says is due: producers that expired, retention, compaction."""
+        """Do now what the clock says is due: producers that expired, retention, compaction,
+        flushes, checkpoints, the snapshot of the metadata; the balance of leaders after its
+        interval."""
         await in_slices(self._expire_producers())
         await in_slices(self._logs.retention())
         if self._config.boolean("log.cleaner.enable"):
             while await self._clean_one():
                 pass
+        await in_slices(self._logs.checkpoint())
+        for job in (self._flush, self._snapshot_metadata, self._balance_leaders):
+            with suppress(KafkaError, OSError):  # a failing disk: the job's task says it, tries on
+                await job()
+
+    @property
+    def _balance_seconds(self) -> float:
+        return float(self._config.integer("leader.imbalance.check.interval.seconds"))
+
+    async def _balance_leaders(self) -> None:
+        """Let the preferred leaders lead, if it is time by the broker's clock."""
+        is_wanted = self._config.boolean("auto.leader.rebalance.enable")
+        if is_wanted and self._clock.time() - self._balanced_at >= self._balance_seconds:
+            self._balanced_at = self._clock.time()
+            await in_slices_of_task(self._cluster.balancing_leaders())
 
     async def _snapshot_metadata(self) -> None:
         """Write a snapshot of the metadata if one is due; in a thread, from what it is now."""
-        if self._cluster.is_snapshot_due:
-            write = await in_slices_of_task(self._cluster.begin_snapshot())
-            await trio.to_thread.run_sync(write)
-            await in_slices_of_task(self._cluster.complete_snapshot())
+        async with self._alone:
+            if self._cluster.is_snapshot_due:
+                write = await in_slices_of_task(self._cluster.begin_snapshot())
+                await trio.to_thread.run_sync(write)
+                await in_slices_of_task(self._cluster.complete_snapshot())
 
     async def _clean(self) -> None:
         """Compact the logs that need it, one after the other."""
         while True:
-            if await self._clean_one():
+            if not self._time_stands_still and await self._clean_one():
                 await trio.lowlevel.checkpoint()
             else:  # also after a failure: a full disk is not asked again at once
                 await trio.sleep(self._seconds("log.cleaner.backoff.ms"))

@@ -9,15 +9,14 @@ Requests share `Broker.services` (services.py), and nothing is global.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack
-from dataclasses import fields
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 import trio
+from msgspec.structs import fields
 
 from kafkalite.apis import Api, Handler
 from kafkalite.background import Background
@@ -32,13 +31,14 @@ from kafkalite.coordinators.produce_transactions import open_transaction_coordin
 from kafkalite.coordinators.share_adapter import ShareServices
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.log.files import FILES, Files
+from kafkalite.log.loggers import logger_of
 from kafkalite.replica.fetch_sessions import FetchSessionCache
 from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.replica.replica_moves import ReplicaMoves
 from kafkalite.replica.topics import Topics
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once, in_slices_of_task
 from kafkalite.security.security import Security, scram_records
-from kafkalite.server.change_gate import change_gate
+from kafkalite.server.change_gate import change_gate, refusal_gate
 from kafkalite.server.connections import Connections
 from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.flush_gate import flush_gate
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from kafkalite.metrics.endpoint import MetricsEndpoint
     from kafkalite.server.request_handler import RequestHandler
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Requests in flight when the broker stops have this long to be answered.
 _STOP_PATIENCE_SECONDS: Final = 5.0
@@ -107,10 +107,9 @@ class Broker:
 
     def _new_sessions(self) -> FetchSessionCache:
         slots = self.config.integer("max.incremental.fetch.session.cache.slots")
-        return FetchSessionCache(slots, trio.current_time, self._new_session_id)
-
-    def _new_session_id(self) -> int:
-        return self.services.cluster.ids.session()
+        return FetchSessionCache(
+            slots, trio.current_time, lambda: self.services.cluster.ids.session()
+        )
 
     @property
     def bootstrap(self) -> str:
@@ -213,7 +212,7 @@ class Broker:
             telemetry=ClientTelemetry(config, cluster, now_ms),
             now_ms=now_ms,
         )
-        self.background = Background(config, cluster, topics, logs.manager, now_ms)
+        self.background = Background(config, cluster, topics, logs.manager, self.clock)
         loop = self._loop or Loop()
         if loop is not self._loop:
             stack.callback(loop.close)
@@ -254,6 +253,7 @@ class Broker:
             log = log_gate
         return Gates(
             authorize=authorize,
+            refusal=refusal_gate,
             fault=self._fault,
             change=change_gate,
             linger=linger_gate(self.services.share),

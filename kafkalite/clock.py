@@ -13,8 +13,8 @@ still.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from time import time_ns
 from typing import Protocol
 
 import trio
@@ -22,7 +22,7 @@ import trio
 
 def wall_clock_ms() -> int:
     """Milliseconds since the epoch: what is written into records."""
-    return time.time_ns() // 1_000_000
+    return time_ns() // 1_000_000
 
 
 class Clock(Protocol):

@@ -274,6 +274,8 @@ def kafkalite(
     marked["config"] = _seeded(request, marked.get("config"))
     seed, clock = marked.pop("seed", None), marked.pop("clock", None)
     spy = marked.pop("spy", "on")
+    if clock not in (None, "frozen"):
+        raise pytest.UsageError(f'kafkalite(clock={clock!r}): it is "frozen", or not given')
     with (
         kafkalite_session.new_cluster(**marked) as cluster,
         _watched(request, "kafkalite", cluster, spy),

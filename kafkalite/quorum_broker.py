@@ -9,7 +9,6 @@ Source: BrokerServer.
 
 from __future__ import annotations
 
-import logging
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -36,6 +35,7 @@ from kafkalite.coordinators.transaction_coordinator.marker_channels import Marke
 from kafkalite.coordinators.transaction_joins import TransactionJoins
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.log.files import FILES
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.meta_properties import read_meta_properties
 from kafkalite.peers.link import Address
 from kafkalite.peers.warm_up import make_codecs
@@ -65,7 +65,7 @@ from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.broker_registration import Listener as RegisteredListener
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class QuorumBroker(Broker):
@@ -143,6 +143,7 @@ class QuorumBroker(Broker):
             connect=peer_connect(config, self._quorum.controllers),
         )
         logs.failed_directory = self._directory_failed
+        logs.fail_with_any_log()
 
     def _directory_failed(self, path: Path, error: OSError) -> None:
         """Others are to lead what lies there: the controllers hear of it before the next beat."""

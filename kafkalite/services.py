@@ -7,8 +7,9 @@ stopping. Several brokers live in one process without knowing of each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     from kafkalite.telemetry.client_telemetry import ClientTelemetry
 
 
-@dataclass(frozen=True, slots=True)
-class Services:
+class Services(Struct, frozen=True):
     """One broker's parts, by name.
 
     `now_ms` is the wall clock in milliseconds since the epoch, as written into records.

@@ -7,15 +7,15 @@ process. `tests/kafkalite/test_supervision.py` finds each task and checks that i
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 import trio
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.said_once import SaidOnce
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Until a task that failed runs again.
 RESTART_SECONDS: Final = 1.0

@@ -35,6 +35,7 @@ from kafkalite.config import BrokerConfig
 from kafkalite.config.profiles import profile as configs_of
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
+from kafkalite.log.loggers import broker_named, lines_about
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import NewTopic
 from kafkalite.server.host import Host
@@ -285,27 +286,23 @@ class broker(LocalKit):
     async def _start(self, stack: AsyncExitStack) -> None:
         temporary = tempfile.TemporaryDirectory(prefix="kafkalite-", ignore_cleanup_errors=True)
         root = Path(stack.enter_context(temporary))
-        config = BrokerConfig(
-            self._properties
-            if self._data_dir is None
-            else {**self._properties, "log.dirs": str(self._data_dir)}
-        )
-        named = {"log.dirs", "log.dir"} & self._properties.keys()
-        keeps = self._data_dir is not None or bool(named)
-        control = None
+        placed = {} if self._data_dir is None else {"log.dirs": str(self._data_dir)}
+        config = BrokerConfig({**self._properties, **placed})
+        keeps = bool({"log.dirs", "log.dir"} & {*self._properties, *placed})
         if config.has_control_port:
             from kafkalite.control.port import ControlPort
 
-            control = ControlPort(config)
-            stack.callback(control.close)
+            self._control = ControlPort(config)
+            stack.callback(self._control.close)
         default = ControlledCluster("default", config, root, keeps_directory=keeps, loop=self._loop)
-        default.open()
-        self._clusters = Clusters(default, root, config)
-        self._nursery = await stack.enter_async_context(trio.open_nursery())
-        await self._nursery.start(self._clusters.run)
-        if control is not None:
-            await self._nursery.start(control.serve, self._clusters)
-        self._control = control
+        default.within = stack.enter_context(broker_named())
+        with lines_about(default.within):
+            default.open()
+            self._clusters = Clusters(default, root, config)
+            self._nursery = await stack.enter_async_context(trio.open_nursery())
+            await self._nursery.start(self._clusters.run)
+            if self._control is not None:
+                await self._nursery.start(self._control.serve, self._clusters)
 
         async def end() -> None:
             default.stop()
@@ -346,13 +343,16 @@ class broker(LocalKit):
 
     def _call(self, function: Callable[[], T]) -> T:
         """Call a function in the broker's loop, and wait for it."""
+        name = self._default.log_name
         if self._token is None:
-            return function()
+            with lines_about(name):
+                return function()
         future: Future[T] = Future()
 
         def call() -> None:
             try:
-                future.set_result(function())
+                with lines_about(name):
+                    future.set_result(function())
             except BaseException as error:  # noqa: BLE001 - raised where it was called
                 future.set_exception(error)
 
@@ -374,13 +374,13 @@ class broker(LocalKit):
     def _doing(
         self, verb: str, cluster: str, fields: Mapping[str, Any]
     ) -> Coroutine[Any, Any, Any]:
-        from kafkalite.control.verbs import VERBS
+        from kafkalite.control.verbs import verb_of
 
-        row = VERBS[verb]
+        row = verb_of(verb)
         assert self._clusters is not None, "the broker is not running"
         if "cluster" in row.in_path and not row.is_of_cluster:
             fields = {"cluster": cluster, **fields}
-        return row.run(self._clusters, cluster, row.request(**fields))
+        return row.run(self._clusters, cluster, row.asked(**fields))
 
     def _submit(self, doing: Coroutine[Any, Any, Any]) -> Future[Any]:
         """Do a verb as a task of the broker's loop."""

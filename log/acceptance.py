@@ -7,13 +7,20 @@ any other one validation.py gives the reason, or rewrites the batch.
 from __future__ import annotations
 
 from struct import Struct
-from typing import Final
+from typing import Final, TypeAlias
 
 from kafkalite.log.accepted_batch import AcceptedBatch
 from kafkalite.log.config import LogConfig
+from kafkalite.log.errors import TakesLong
 from kafkalite.log.record_walk import LEAST, MOST, REFUSED, walk
-from kafkalite.wire.checksum import crc32c
-from kafkalite.wire.compression import Compression, DecompressionError, decompress
+from kafkalite.wire import checksum
+from kafkalite.wire.compression import (
+    MAX_DECOMPRESSED_BYTES,
+    Compression,
+    DecompressionError,
+    UnfoldsTooLarge,
+    decompress,
+)
 from kafkalite.wire.record_batch import (
     ATTRIBUTES_POSITION,
     COMPRESSION_MASK,
@@ -31,18 +38,54 @@ from kafkalite.wire.stream_decompression import is_lz4_frame
 # The records of a batch that is not compressed, in the bytes that the checksum covers.
 _RECORDS_UNDER_CRC: Final = HEADER_BYTES - ATTRIBUTES_POSITION
 
+# A check is brief if it looks at no more than this. Producers' batches are as large as this by
+# default, or smaller.
+MOST_BRIEF_BYTES: Final = 1 << 20
+_MOST_BRIEF_RECORDS: Final = 10_000
+# A batch that is refused is read field by field, record by record.
+_MOST_BRIEF_REFUSED: Final = 1000
+
 # The header (wire/record_batch.py) without the leader epoch.
 _unpack_header: Final = Struct(">qi4xBIhiqqqhii").unpack_from
+# Typed: its numbers are no objects in the compiled build.
+_Header: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
+# A larger difference of timestamps is validation.py's. It is a machine word in the compiled build.
+_MOST_DELTA: Final = 2**62 - 1
+# Found without a look into a table of names, there.
+_crc32c: Final = checksum.crc32c
+_walk: Final = walk
 _CODEC_AND_TRANSACTIONAL: Final = COMPRESSION_MASK | TRANSACTIONAL_FLAG
 
 
 def accept(
-    records: bytes | bytearray | memoryview, config: LogConfig, now_ms: int
+    records: bytes | bytearray | memoryview, config: LogConfig, now_ms: int, briefly: bool = False
 ) -> AcceptedBatch | None:
-    """A client's batch that may be appended as it came; None if validation.py must look at it."""
+    """A client's batch that may be appended as it came; None if validation.py must look at it.
+
+    `briefly`: raises TakesLong where it, or validation.py, would take long.
+    """
+    accepted = _accept(records, config, now_ms, briefly)
+    if accepted is None and briefly and len(records) >= HEADER_BYTES:
+        _refuse_briefly(RecordBatch(records))
+    return accepted
+
+
+def _refuse_briefly(batch: RecordBatch) -> None:
+    """Raises TakesLong for a batch with many records, or that unfolds to much."""
+    if batch.record_count > _MOST_BRIEF_REFUSED:
+        raise TakesLong
+    codec = batch.attributes & COMPRESSION_MASK
+    if codec:
+        _decompressed(codec, batch.buffer[HEADER_BYTES:], MOST_BRIEF_BYTES)
+
+
+def _accept(
+    records: bytes | bytearray | memoryview, config: LogConfig, now_ms: int, briefly: bool
+) -> AcceptedBatch | None:
     size = len(records)
     if not HEADER_BYTES <= size <= config.max_batch_bytes or not config.keeps_batches:
         return None
+    header: _Header = _unpack_header(records)
     (
         base_offset,
         length,
@@ -56,10 +99,13 @@ def accept(
         producer_epoch,
         base_sequence,
         count,
-    ) = _unpack_header(records)
+    ) = header
     body = records[ATTRIBUTES_POSITION:]
+    if briefly and count > _MOST_BRIEF_RECORDS:
+        raise TakesLong
+    most_bytes = MOST_BRIEF_BYTES if briefly else MAX_DECOMPRESSED_BYTES
     codec = attributes & COMPRESSION_MASK
-    plain = None if codec else bytes(body)
+    plain = None if codec else body if type(body) is bytes else bytes(body)
     under_crc = memoryview(body) if plain is None else plain
     # Negative timestamps, which no producer writes, are validation.py's.
     lowest = max(now_ms - config.max_age_ms, NO_TIMESTAMP) - base_timestamp
@@ -71,11 +117,11 @@ def accept(
         and attributes & _CODEC_AND_TRANSACTIONAL == attributes
         and 0 < count == last_offset_delta + 1
         and NO_TIMESTAMP <= max_timestamp <= now_ms + config.message_timestamp_after_max_ms
-        and lowest <= largest <= MOST
+        and lowest <= largest <= _MOST_DELTA
         and (producer_id <= NO_PRODUCER_ID or base_sequence >= 0)
-        and crc == crc32c(under_crc)
-        and (data := _records(codec, body) if plain is None else plain) is not None
-        and walk(
+        and crc == _crc32c(under_crc)
+        and (data := _records(codec, body, most_bytes) if plain is None else plain) is not None
+        and _walk(
             data,
             0 if codec else _RECORDS_UNDER_CRC,
             count,
@@ -100,16 +146,27 @@ def accept(
     )
 
 
-def _records(codec: int, under_crc: bytes | bytearray | memoryview) -> bytes | None:
-    return _decompressed(codec, memoryview(under_crc)[_RECORDS_UNDER_CRC:])
+def _records(
+    codec: int, under_crc: bytes | bytearray | memoryview, most_bytes: int
+) -> bytes | None:
+    return _decompressed(codec, memoryview(under_crc)[_RECORDS_UNDER_CRC:], most_bytes)
 
 
-def _decompressed(codec: int, data: memoryview) -> bytes | None:
-    """The decompressed records; None if they are not as producers compress them."""
+def _decompressed(
+    codec: int, data: memoryview, most_bytes: int = MAX_DECOMPRESSED_BYTES
+) -> bytes | None:
+    """The decompressed records; None if they are not as producers compress them.
+
+    Raises TakesLong where they are more than is brief, and `most_bytes` allows no more.
+    """
     if codec > Compression.ZSTD or (codec == Compression.LZ4 and not is_lz4_frame(data)):
         return None
     try:
-        return decompress(Compression(codec), data)
+        return decompress(Compression(codec), data, most_bytes)
+    except UnfoldsTooLarge:
+        if most_bytes == MOST_BRIEF_BYTES:
+            raise TakesLong from None
+        return None
     except DecompressionError:
         return None
 

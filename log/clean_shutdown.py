@@ -6,7 +6,6 @@ The file holds `{"version":0,"brokerEpoch":-1}`. Source: Kafka's CleanShutdownFi
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Generator, Sequence
 from contextlib import suppress
 from functools import partial
@@ -15,9 +14,10 @@ from pathlib import Path
 from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.files import CLEAN_SHUTDOWN, Files
 from kafkalite.log.log import Log
+from kafkalite.log.loggers import logger_of
 from kafkalite.wire.errors import KafkaError
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 UNKNOWN_BROKER_EPOCH = -1
 

@@ -12,10 +12,9 @@ few milliseconds, and runs `Step.work` in a thread. `Throttle` keeps to
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Generator, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kafkalite.log.checkpoints import (
     CorruptCheckpoint,
@@ -25,16 +24,14 @@ from kafkalite.log.checkpoints import (
 )
 from kafkalite.log.config import FOREVER
 from kafkalite.log.directory import LogDirectory
-from kafkalite.log.disk_wait import DiskWait
+from kafkalite.log.disk_wait import DiskWait, Step
 from kafkalite.log.files import CLEANER_CHECKPOINT
 from kafkalite.log.log import Log
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.errors import KafkaError
 
-if TYPE_CHECKING:
-    from kafkalite.log.compaction import Step
-
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 # A key in the map costs the dict's slot, the bytes object, the int. (In Kafka 24 bytes.)
 _BYTES_PER_KEY = 160
@@ -129,8 +126,6 @@ class Cleaner:
 
     def clean(self) -> Generator[Step, None, bool]:
         """Clean the log that needs it most, step by step; True if one was cleaned."""
-        from kafkalite.log.compaction import Step  # not at a start
-
         chosen: Cleanable | None = None
         for each in self._all_cleanable():
             yield Step(0, None)
@@ -151,7 +146,7 @@ class Cleaner:
         return False
 
     def _clean(self, cleanable: Cleanable) -> Generator[Step, None, bool]:
-        from kafkalite.log.compaction import CleaningAborted, Compaction
+        from kafkalite.log.compaction import CleaningAborted, Compaction  # not at a start
 
         log = cleanable.log
         key = (log.topic, log.partition)
@@ -174,8 +169,6 @@ class Cleaner:
         return False
 
     def _checkpoint(self, log: Log, key: TopicPartition, end_offset: int) -> Iterator[Step]:
-        from kafkalite.log.compaction import Step
-
         for directory in self._directories:
             if directory.logs.get(key) is log:
                 clean_up_to = self._clean_up_to[directory.path]

@@ -20,9 +20,9 @@ MemoryRecords.filterTo; KIP-58, KIP-534.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
-from typing import NamedTuple
 
 from kafkalite.log.cleaned_transactions import CleanedTransactions
+from kafkalite.log.disk_wait import Step
 from kafkalite.log.files import CLEANED_SUFFIX
 from kafkalite.log.flushing import begin_flush
 from kafkalite.log.log_state import LogState
@@ -50,16 +50,6 @@ _RECORDS_PER_STEP = 256
 _RECORDS_PER_BATCH = 2
 # A larger batch is packed in a thread.
 _BIG_BATCH_BYTES = 64 << 10
-
-
-class Step(NamedTuple):
-    """The bytes read and written since the last step, and work to run before the next one.
-
-    A thread may run it.
-    """
-
-    size_bytes: int = 0
-    work: Callable[[], None] | None = None
 
 
 class CleaningAborted(Exception):
@@ -249,7 +239,8 @@ class Compaction:
             if result is not None:
                 data, max_timestamp = result
                 cleaned.append(
-                    (data,),
+                    b"",
+                    data,
                     len(data),
                     base_offset=batch.base_offset,
                     last_offset=batch.last_offset,

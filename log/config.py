@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 FOREVER: Final = 2**63 - 1
-_LONG_AGO_MS: Final = 2**60
+_OUT_OF_REACH: Final = 2**60
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,8 @@ class LogConfig:
     keeps_batches: bool = field(init=False, compare=False)
     # No batch may be larger.
     max_batch_bytes: int = field(init=False, compare=False)
+    # flush.messages, or a number of records that no log has.
+    most_unflushed: int = field(init=False, compare=False)
     # message.timestamp.before.max.ms, or an age beyond that of any timestamp that is not negative.
     max_age_ms: int = field(init=False, compare=False)
 
@@ -79,7 +81,8 @@ class LogConfig:
             ),
             "keeps_batches": self.compression_type == "producer" and not log_append_time,
             "max_batch_bytes": min(self.max_message_bytes, self.segment_bytes),
-            "max_age_ms": min(self.message_timestamp_before_max_ms, _LONG_AGO_MS),
+            "most_unflushed": min(self.flush_messages, _OUT_OF_REACH),
+            "max_age_ms": min(self.message_timestamp_before_max_ms, _OUT_OF_REACH),
         }
         for name, value in derived.items():
             object.__setattr__(self, name, value)

@@ -41,13 +41,14 @@ from kafkalite.log.files import (
 from kafkalite.log.flush_requests import FlushRequests
 from kafkalite.log.log import Log
 from kafkalite.log.log_state import PASSING_ERRORS
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.meta_properties import MetaProperties, ensure_meta_properties
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.opening import open_log
 from kafkalite.log.said_once import SaidOnce
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 
 class StoredPartition(NamedTuple):
@@ -83,6 +84,8 @@ class LogDirectory:
         self.files = open_files.files
         # The reason why nothing here works any more; None while all is well.
         self.failure: OSError | None = None
+        # Others can lead what lies here: a log that cannot be opened takes the directory offline.
+        self.fails_with_any_log = False
         self.flush_requests = FlushRequests()
         self._lock = lock
         self._on_failure = on_failure
@@ -227,6 +230,12 @@ class LogDirectory:
                 flush_requests=self.flush_requests,
             )
         except (OSError, CorruptCheckpoint) as error:
+            if (
+                self.fails_with_any_log
+                and isinstance(error, OSError)
+                and error.errno not in PASSING_ERRORS
+            ):
+                self.failed(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error
         log.advance_high_watermark(self._checkpoints.high_watermarks.get(key, 0))
         return log

@@ -7,7 +7,6 @@ ReplicaManager.checkpointHighWatermarks.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -26,8 +25,9 @@ from kafkalite.log.files import (
     Files,
 )
 from kafkalite.log.log_state import LogState
+from kafkalite.log.loggers import logger_of
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 
 class DirectoryCheckpoints:

@@ -1,16 +1,26 @@
-"""A wait for the disk that a thread takes over."""
+"""Waits for the disk that a thread takes over, and steps of long work."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from threading import Lock
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 Waits = Generator["DiskWait", None, T]
 """Work that yields its waits, for a thread, and returns its result. A wait that was not called
 before the work goes on is waited for there."""
+
+
+class Step(NamedTuple):
+    """The bytes read and written since the last step, and work to run before the next one.
+
+    A thread may run it.
+    """
+
+    size_bytes: int = 0
+    work: Callable[[], None] | None = None
 
 
 class DiskWait:

@@ -24,6 +24,10 @@ class InvalidRecordsError(KafkaError):
         self.record_errors = record_errors
 
 
+class TakesLong(Exception):
+    """To check a batch takes longer than others should wait: checked_batch.py is for a thread."""
+
+
 class DataDirectoryInUse(Exception):
     """Another broker, or another part of this process, holds the data directory's lock."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from kafkalite.log import page_cache
@@ -121,11 +121,9 @@ class Files:
         """Read up to `size` bytes. Raises NotCached inside of `cached_only` (page_cache.py)."""
         return page_cache.pread(descriptor, size, position)
 
-    # Writes the buffers one after the other; returns the bytes written, perhaps not all. It is the
-    # system call itself: a function around it would cost a twentieth of an append.
-    pwritev: Callable[[int, Sequence[bytes | memoryview | bytearray], int], int] = staticmethod(
-        os.pwritev
-    )
+    # Writes data at a position; returns the bytes written, perhaps not all. It is the system call
+    # itself: a function around it would cost a twentieth of an append.
+    pwrite: Callable[[int, bytes | memoryview | bytearray, int], int] = staticmethod(os.pwrite)
 
     def sync(self, descriptor: int) -> None:
         """Flush the data, and the file's size with it, to the disk."""
@@ -204,7 +202,7 @@ class Files:
         """Write a whole file, in place of any old one."""
         descriptor = self.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         try:
-            write_all(self, descriptor, (data,), len(data), 0)
+            write_all(self, descriptor, data, 0)
             if sync:
                 self.sync(descriptor)
         finally:
@@ -244,16 +242,11 @@ FILES = Files()
 
 
 def write_all(
-    files: Files,
-    descriptor: int,
-    buffers: Sequence[bytes | memoryview | bytearray],
-    size: int,
-    position: int,
+    files: Files, descriptor: int, data: bytes | memoryview | bytearray, position: int
 ) -> None:
-    """Write `buffers`, `size` bytes in all, at `position`, however many calls it takes."""
-    written = files.pwritev(descriptor, buffers, position)
-    if written == size:
-        return
-    data = memoryview(b"".join(buffers))
-    while written < size:
-        written += files.pwritev(descriptor, (data[written:],), position + written)
+    """Write `data` at `position`, however many calls it takes."""
+    rest = memoryview(data)
+    while rest:
+        written = files.pwrite(descriptor, rest, position)
+        position += written
+        rest = rest[written:]

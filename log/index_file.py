@@ -153,7 +153,7 @@ class IndexFile:
                 self._must_truncate = False
             rest = bytes(memoryview(self._entries)[self._written :])
             if rest:
-                write_all(self._files, descriptor, (rest,), len(rest), self._written)
+                write_all(self._files, descriptor, rest, self._written)
                 self._written += len(rest)
             if sync:
                 self._files.sync(descriptor)

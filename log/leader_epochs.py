@@ -25,7 +25,7 @@ def check_leader_epoch(asked: int, current: int) -> None:
 
     Raises KafkaError: FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH.
     """
-    if 0 <= asked != current:
+    if asked != current and asked != UNDEFINED_EPOCH:
         is_old = asked < current
         raise KafkaError(
             ErrorCode.FENCED_LEADER_EPOCH if is_old else ErrorCode.UNKNOWN_LEADER_EPOCH

@@ -7,7 +7,7 @@ fields are those of `LogState`. Source: Kafka's UnifiedLog and LocalLog.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from struct import Struct
 from typing import Final
@@ -100,22 +100,26 @@ class Log(LogState):
         origin: AppendOrigin = AppendOrigin.CLIENT,
         verification_guard: VerificationGuard | None = None,
         transaction_version: int = 0,
+        checked: Callable[[], AcceptedBatch] | None = None,
+        briefly: bool = False,
     ) -> AppendInfo:
-        """Append one batch as the leader; `records` is not kept and not changed.
-
-        Nothing is appended when it raises.
+        """Append one batch as the leader, or nothing; `records` is not kept and not changed.
+        `checked` has looked at a client's batch already.
 
         Raises:
+            TakesLong: `briefly` is asked for, and the batch is to be `checked` in a thread.
             InvalidRecordsError: single records are at fault: INVALID_RECORD, INVALID_TIMESTAMP.
-            KafkaError: INVALID_RECORD, CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE,
-                OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE,
+            KafkaError: CORRUPT_MESSAGE, MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE,
+                INVALID_TXN_STATE, INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER,
                 TRANSACTION_COORDINATOR_FENCED, KAFKA_STORAGE_ERROR.
         """
         if self.offline_reason is not None:
             self.check_online()
         config = self.config
         now_ms = self.now_ms()
-        batch = accept(records, config, now_ms) if origin is AppendOrigin.CLIENT else None
+        batch = None if checked is None else checked()
+        if batch is None and origin is AppendOrigin.CLIENT:
+            batch = accept(records, config, now_ms, briefly)
         if batch is None:
             batch = validate(records, config, name=self.name, origin=origin, now_ms=now_ms)
         base_offset = self.log_end_offset
@@ -135,14 +139,10 @@ class Log(LogState):
             if duplicate is not None:
                 return as_duplicate(duplicate, self.log_start_offset)
         end_offset = self.log_end_offset
-        if end_offset - self.recovery_point >= config.flush_messages:
+        if end_offset - self.recovery_point >= config.most_unflushed:
             flushing.flush_if_due(self)
-        return AppendInfo(
-            base_offset,
-            end_offset - 1,
-            batch.log_append_time_ms,
-            self.log_start_offset,
-        )
+        time_ms = batch.log_append_time_ms
+        return AppendInfo(base_offset, end_offset - 1, time_ms, self.log_start_offset)
 
     def append_trusted(
         self,
@@ -243,33 +243,41 @@ class Log(LogState):
     def append_as_follower(self, records: bytes | bytearray | memoryview) -> int:
         """Append batches as they are, with their offsets and epochs; returns the log end offset.
 
-        Raises KafkaError: CORRUPT_MESSAGE, OFFSET_OUT_OF_RANGE (an offset below the log's end),
-        KAFKA_STORAGE_ERROR.
+        One write takes all that go into one segment. Raises KafkaError: CORRUPT_MESSAGE,
+        OFFSET_OUT_OF_RANGE (an offset below the log's end), KAFKA_STORAGE_ERROR.
         """
         self.check_online()
-        now_ms = self.now_ms()
-        for batch in iterate_batches(records):
-            batch.ensure_valid()
-            if batch.base_offset < self.log_end_offset:
-                raise KafkaError(
-                    ErrorCode.OFFSET_OUT_OF_RANGE,
-                    f"Unexpected offset in append to {self.name}: {batch.base_offset} is less "
-                    f"than the next offset {self.log_end_offset}",
-                )
-            self._commit(
-                as_accepted(batch), batch.base_offset, batch.partition_leader_epoch, now_ms
-            )
-            self._complete(self.producer_state.replay(batch))
+        now_ms, source = self.now_ms(), memoryview(records)
+        try:
+            for batch in iterate_batches(records):
+                batch.ensure_valid()
+                if batch.base_offset < self.log_end_offset:
+                    raise KafkaError(
+                        ErrorCode.OFFSET_OUT_OF_RANGE,
+                        f"Unexpected offset in append to {self.name}: {batch.base_offset} is less "
+                        f"than the next offset {self.log_end_offset}",
+                    )
+                epoch = batch.partition_leader_epoch
+                self._commit(as_accepted(batch), batch.base_offset, epoch, now_ms, source)
+                self._complete(self.producer_state.replay(batch))
+                source = source[batch.size_bytes :]
+        finally:
+            self.segments.active.forget_ahead()
         flushing.flush_if_due(self)
         return self.log_end_offset
 
     def _commit(
-        self, batch: AcceptedBatch, base_offset: int, leader_epoch: int, now_ms: int
+        self,
+        batch: AcceptedBatch,
+        base_offset: int,
+        leader_epoch: int,
+        now_ms: int,
+        source: memoryview | None = None,
     ) -> None:
         """Write one batch, index it, and move the log end offset after it.
 
-        The active segment is rolled first if it is full. Raises KafkaError(KAFKA_STORAGE_ERROR):
-        the log is as it was.
+        The active segment is rolled first if it is full. `source`: its bytes as they are, and those
+        of what is appended next. Raises KafkaError(KAFKA_STORAGE_ERROR): the log is as it was.
         """
         size = batch.size_bytes
         last_offset = base_offset + batch.last_offset_delta
@@ -281,15 +289,14 @@ class Log(LogState):
             timestamp = batch.max_timestamp
             if segment.must_roll(size, last_offset, timestamp, now_ms, config, self.roll_jitter_ms):
                 segment = self.roll()
-            head = _pack_head(base_offset, size - LOG_OVERHEAD, leader_epoch, MAGIC, batch.crc)
-            segment.append(
-                (head, batch.under_crc),
-                size,
-                base_offset,
-                last_offset,
-                timestamp,
-                config.index_interval_bytes,
-            )
+            if source is not None:
+                segment.append_first(source, size, base_offset, last_offset, timestamp, config)
+            else:
+                head = _pack_head(base_offset, size - LOG_OVERHEAD, leader_epoch, MAGIC, batch.crc)
+                index_interval = config.index_interval_bytes
+                segment.append(
+                    head, batch.under_crc, size, base_offset, last_offset, timestamp, index_interval
+                )
         except OSError as error:
             raise self.storage_error(error) from error
         self.log_end_offset = self.producer_state.end_offset = last_offset + 1

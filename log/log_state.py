@@ -18,13 +18,14 @@ from typing import Final
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import parse_partition_directory, without_future
 from kafkalite.log.flush_requests import FlushRequests
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.recovery import LoadedLog
 from kafkalite.log.said_once import SaidOnce
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 # A full disk or too many open files pass. Anything else is a broken disk: its logs go offline.
 PASSING_ERRORS: Final = frozenset(

@@ -7,7 +7,6 @@ Kafka's LogManager.
 
 from __future__ import annotations
 
-import logging
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
@@ -22,10 +21,11 @@ from kafkalite.log.disk_wait import DiskWait, Waits
 from kafkalite.log.flushing import Flush, has_unflushed_roll, is_flush_due
 from kafkalite.log.future_log import Assign, LogMove
 from kafkalite.log.log import Log
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.producer_state import PRODUCER_ID_EXPIRATION_MS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 
 class LogManager:

@@ -120,16 +120,14 @@ class LogFile:
     def pread(self, size: int, position: int) -> bytes:
         return self._files.pread(self.descriptor(), size, position)
 
-    def write(
-        self, buffers: Sequence[bytes | memoryview | bytearray], size: int, position: int
-    ) -> None:
-        """Write `buffers`, `size` bytes in all, at `position`. Raises OSError."""
+    def write(self, data: bytes | memoryview | bytearray, position: int) -> None:
+        """Write `data` at `position`. Raises OSError."""
         self.used = True
         descriptor = self._descriptor
         if descriptor < 0:
             descriptor = self.descriptor()
-        if self._files.pwritev(descriptor, buffers, position) != size:
-            write_all(self._files, descriptor, buffers, size, position)
+        if self._files.pwrite(descriptor, data, position) != len(data):
+            write_all(self._files, descriptor, data, position)
 
     def truncate(self, size: int) -> None:
         self._files.truncate(self.descriptor(), size)

@@ -8,18 +8,18 @@ ProducerStateManager and its schema ProducerSnapshot.
 
 from __future__ import annotations
 
-import logging
 import struct
 from bisect import insort
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from kafkalite.log.files import SNAPSHOT_SUFFIX, Files, parse_segment_file, segment_file
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.producer_entry import BatchMetadata, ProducerEntry
 from kafkalite.log.producer_state import ProducerState
 from kafkalite.wire.checksum import crc32c
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 _VERSION = 1
 _HEADER = struct.Struct(">hI")

@@ -5,11 +5,10 @@ Consumers that keep up read these batches, and need neither an index nor a look 
 
 from __future__ import annotations
 
-from array import array
 from bisect import bisect_right
 from typing import Final
 
-_REMEMBERED: Final = 2048
+_REMEMBERED: Final = 512
 
 
 class RecentBatches:
@@ -21,8 +20,8 @@ class RecentBatches:
         self.forget()
 
     def forget(self) -> None:
-        self._offsets = array("q")
-        self.positions = array("q")
+        self._offsets: list[int] = []
+        self.positions: list[int] = []
         self._end = -1  # the offset after the last of them
 
     def note(self, base_offset: int, next_offset: int, position: int) -> None:

@@ -13,9 +13,9 @@ Source: Kafka's LogLoader, LogSegment.recover, UnifiedLog.rebuildProducerState.
 
 from __future__ import annotations
 
-import logging
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from kafkalite.log.files import (
     CLEANED_SUFFIX,
@@ -29,6 +29,7 @@ from kafkalite.log.files import (
     without_future,
 )
 from kafkalite.log.leader_epochs import LeaderEpochs
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.producer_snapshots import ProducerSnapshots
 from kafkalite.log.producer_state import CompletedTransaction, ProducerState
@@ -37,11 +38,10 @@ from kafkalite.log.segments import Segments
 from kafkalite.log.transaction_index import AbortedTransaction
 from kafkalite.wire.errors import KafkaError
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 
-@dataclass(slots=True)
-class LoadedLog:
+class LoadedLog(Struct):
     """A log's parts and offsets, as they were found in its directory."""
 
     segments: Segments

@@ -8,18 +8,18 @@ UnifiedLog.deleteOldSegments, UnifiedLog.maybeIncrementLogStartOffset.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from functools import partial
 
 from kafkalite.log.disk_wait import DiskWait, Waits, without_threads
 from kafkalite.log.files import DELETED_SUFFIX
 from kafkalite.log.log_state import LogState
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.rolling import roll
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 
 def delete_records_before(log: LogState, offset: int) -> int:
@@ -102,6 +102,18 @@ def _too_old(log: LogState, now_ms: int) -> Predicate:
         return now_ms - segment.largest_or_modified_ms() > log.config.retention_ms
 
     return too_old
+
+
+def oldest_due_ms(log: LogState) -> int | None:
+    """The time from which retention.ms may delete the oldest segment; None if it will not."""
+    segment = next(iter(log.segments), None)
+    if segment is None or not segment.size or not log.config.delete or log.config.retention_ms < 0:
+        return None
+    following = log.segments.after(segment)
+    next_offset = log.log_end_offset if following is None else following.base_offset
+    if next_offset > log.high_watermark or log.offline_reason is not None:
+        return None
+    return segment.largest_or_modified_ms() + log.config.retention_ms + 1
 
 
 def _delete_oldest(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import logging
-
 from kafkalite.log.log_state import LogState
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.segment import LogSegment
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 
 def roll(log: LogState) -> LogSegment:

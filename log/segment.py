@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import (
@@ -22,6 +23,10 @@ from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.readable_segment import ReadableSegment, TimestampAndOffset
 from kafkalite.wire.record_batch import NO_TIMESTAMP
 
+_MOST_RELATIVE: Final = MAX_RELATIVE_OFFSET
+# Up to here it costs less to copy a batch than to write it by two calls.
+_COPIED_BYTES: Final = 32768
+
 
 class LogSegment(ReadableSegment):
     """One segment. All positions are bytes in its `.log` file; `size` is that file's."""
@@ -35,6 +40,8 @@ class LogSegment(ReadableSegment):
         # True if an index is full; None: to be found out, after each entry.
         self._is_index_full: bool | None = None
         self._has_file = True
+        # Up to here the file has batches that were written with the ones before them.
+        self._ahead_end = 0
 
     @classmethod
     def create(
@@ -91,14 +98,15 @@ class LogSegment(ReadableSegment):
 
     def append(
         self,
-        buffers: tuple[bytes | memoryview, ...],
+        head: bytes,
+        rest: bytes | memoryview,
         size: int,
         base_offset: int,
         last_offset: int,
         max_timestamp: int,
         index_interval_bytes: int,
     ) -> None:
-        """Write one batch at the end.
+        """Write one batch of `size` bytes at the end: its head, and the rest of it.
 
         Raises OSError: the disk is full, or worse. The file is cut back, and nothing has changed.
         """
@@ -106,7 +114,11 @@ class LogSegment(ReadableSegment):
         if not self._has_file:
             self.ensure_file()
         try:
-            self.file.write(buffers, size, position)
+            if size <= _COPIED_BYTES:
+                self.file.write(head + rest, position)
+            else:
+                self.file.write(head, position)
+                self.file.write(rest, position + len(head))
         except OSError:
             self._cut_back(position)
             raise
@@ -114,6 +126,42 @@ class LogSegment(ReadableSegment):
         self.note_batch(
             position, size, base_offset, last_offset, max_timestamp, index_interval_bytes
         )
+
+    def append_first(
+        self,
+        source: memoryview,
+        size: int,
+        base_offset: int,
+        last_offset: int,
+        max_timestamp: int,
+        config: LogConfig,
+    ) -> None:
+        """Append the first batch of `source`, of `size` bytes, as it is.
+
+        What is behind it and has room here is written with it. Each such batch is appended in its
+        turn, which then writes nothing, or `forget_ahead` is called. Raises OSError, as `append`.
+        """
+        position = self.size
+        if not self._has_file:
+            self.ensure_file()
+        if position + size > self._ahead_end:
+            room = max(size, config.segment_bytes - position)
+            try:
+                self.file.write(source[:room], position)
+            except OSError:
+                self._cut_back(position)
+                raise
+            self._ahead_end = position + min(room, len(source))
+        self.size = position + size
+        self.note_batch(
+            position, size, base_offset, last_offset, max_timestamp, config.index_interval_bytes
+        )
+
+    def forget_ahead(self) -> None:
+        """Cut off what was written with the batches before it, and not appended."""
+        if self._ahead_end > self.size:
+            self._cut_back(self.size)
+        self._ahead_end = 0
 
     def _cut_back(self, position: int) -> None:
         # The bytes of a batch that failed must not be taken for one later. If even this fails, the
@@ -189,7 +237,7 @@ class LogSegment(ReadableSegment):
 
     def takes_offset(self, offset: int) -> bool:
         """True if `offset` fits the four bytes of the indexes."""
-        return 0 <= offset - self.base_offset <= MAX_RELATIVE_OFFSET
+        return 0 <= offset - self.base_offset <= _MOST_RELATIVE
 
     def is_index_full(self, max_index_bytes: int) -> bool:
         """True if an index has reached segment.index.bytes.
@@ -238,6 +286,7 @@ class LogSegment(ReadableSegment):
 
     def become_inactive(self) -> None:
         """Finish the indexes of a segment that rolled, and free memory. Raises OSError."""
+        self.forget_ahead()
         self.finish_indexes()
         self.offset_index.unload()
         self.time_index.unload()

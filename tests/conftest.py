@@ -4,16 +4,29 @@ With KAFKALITE_COMPILED=1 (`make unit-compiled`) the tests refuse to run on sour
 """
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 import kafkalite
+from kafkalite.wire.parse_support import NO_ELEMENTS
 
 settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
+
+# The longest begin first, so that no worker is alone in the end.
+LONGEST = (
+    "test_simulation",
+    "test_coordinator_simulation",
+    "test_transaction_simulation",
+    "test_failing_coordinators",
+    "test_pytest_plugin",
+    "test_acceptance",
+    "test_crashes",
+)
 
 
 def pytest_configure() -> None:
@@ -22,3 +35,15 @@ def pytest_configure() -> None:
     found = kafkalite.version_and_build()
     if os.environ.get("KAFKALITE_COMPILED") == "1" and "compiled" not in found:
         pytest.exit(f"{kafkalite.__file__} is {found}", returncode=4)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(LONGEST)))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_added_to_what_was_parsed() -> Iterator[None]:
+    """All empty arrays of large frames are one list."""
+    yield
+    assert NO_ELEMENTS == []

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from kafkalite.config import BROKER_CONFIGS, BrokerConfig
+from kafkalite.config.quorum import quorum_config
 
 ROOT = Path(__file__).parent.parent
 
@@ -25,8 +26,12 @@ def image_environment() -> dict[str, str]:
 
 
 def advertised(environment: dict[str, str]) -> list[tuple[str, str, int]]:
-    config = BrokerConfig.from_sources(environment=environment)
-    return [(one.name, one.host, one.port) for one in config.advertised_listeners(1)]
+    return advertised_by(BrokerConfig.from_sources(environment=environment))
+
+
+def advertised_by(config: BrokerConfig) -> list[tuple[str, str, int]]:
+    listeners = config.advertised_listeners(config.node_id)
+    return [(one.name, one.host, one.port) for one in listeners]
 
 
 def test_the_image_listens_everywhere_and_names_the_host() -> None:
@@ -62,6 +67,44 @@ def test_sparks_packages_go_where_its_user_can_write() -> None:
     (setting,) = [word for word in command if word.startswith("spark.jars.ivy=")]
     assert command[command.index(setting) - 1] == "--conf"
     assert Path(setting.partition("=")[2]).is_relative_to("/tmp")
+
+
+CONTROLLERS = [f"controller-{number}" for number in (1, 2, 3)]
+
+
+@pytest.mark.parametrize("number", [1, 2, 3])
+def test_brokers_of_the_cluster_find_controllers_and_clients_find_brokers(number: int) -> None:
+    service = compose_service(f"broker-{number}")
+    own = {name: str(value) for name, value in service["environment"].items()}
+    config = BrokerConfig.from_sources(environment={**image_environment(), **own})
+    quorum = quorum_config(config)
+    assert [(each.host, each.port) for each in quorum.addresses] == [
+        (name, 9093) for name in CONTROLLERS
+    ]
+    assert quorum.brokers.listener == "PLAINTEXT"
+    assert config.node_id == number
+    port = 9290 + number
+    assert advertised_by(config) == [
+        ("PLAINTEXT", f"broker-{number}", 19092),
+        ("HOST", "localhost", port),
+    ]
+    assert service["ports"] == [f"{port}:{port}"]
+    assert service["profiles"] == ["cluster"]
+
+
+def test_controllers_of_the_cluster_are_those_that_vote() -> None:
+    environments = {name: compose_service(name)["environment"] for name in CONTROLLERS}
+    voters = {f"{each['KAFKA_NODE_ID']}@{name}:9093" for name, each in environments.items()}
+    for name in (*CONTROLLERS, "broker-1", "broker-2", "broker-3"):
+        environment = compose_service(name)["environment"]
+        assert set(environment["KAFKA_CONTROLLER_QUORUM_VOTERS"].split(",")) == voters
+        assert environment["CLUSTER_ID"] == environments["controller-1"]["CLUSTER_ID"]
+    for each in environments.values():
+        assert each["KAFKA_LISTENERS"] == "CONTROLLER://0.0.0.0:9093"
+        known = each.keys() - {"CLUSTER_ID"}
+        assert {name.removeprefix("KAFKA_").replace("_", ".").lower() for name in known} <= (
+            BROKER_CONFIGS.keys()
+        )
 
 
 @pytest.mark.parametrize("name", ["build", "dist", ".venv", ".venv-spark", "kafkalite-data"])

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -56,3 +60,31 @@ def test_what_an_earlier_build_left_is_not_packed(tree: Path, tmp_path: Path) ->
         if path.relative_to(tree).parts[1] not in ("wire", "log", "group_coordinator")
     }
     assert names == expected
+
+
+def imported(path: Path) -> set[str]:
+    """The packages that a module imports, at its beginning or late."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {each.name.partition(".")[0] for each in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module.partition(".")[0])
+    return names
+
+
+def test_the_testing_kit_needs_no_extra() -> None:
+    """An installation without extras has all that the verbs import, pytest aside."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    there = {re.split("[^a-z0-9-]", each)[0] for each in declared} | {"pytest"}
+    package = ROOT / "kafkalite"
+    paths = [path for room in ("client", "control") for path in (package / room).rglob("*.py")]
+    paths += [package / name for name in ("testing.py", "faults.py", "pytest_plugin.py")]
+    names = set[str]().union(*map(imported, paths))
+    distributions = packages_distributions()
+    missing = {
+        name
+        for name in names - sys.stdlib_module_names - {"kafkalite"}
+        if not there & {each.lower() for each in distributions[name]}
+    }
+    assert not missing

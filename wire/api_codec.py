@@ -75,8 +75,8 @@ class ApiCodec:
         """Client id and body of a request of this API and version.
 
         Records are views into the frame, all else is copied; in rows only those of large frames,
-        which are views themselves. Raises Malformed; ManyElements where
-        `parse_in_slices` is to be asked.
+        which are views themselves. Raises ManyElements and Malformed, which for views is said of
+        all that is odd: `parse_in_slices` reads what is not malformed.
         """
         end = len(frame)
         try:
@@ -96,6 +96,8 @@ class ApiCodec:
             pass  # not here: the exception would keep what was parsed so far
         else:
             return client_id, body
+        if type(frame) is not bytes:
+            raise self._malformed()
         return drained(self.parse_in_slices(frame))
 
     def _make_parser(self, frame: InMemory) -> Parser:
@@ -134,7 +136,10 @@ class ApiCodec:
             raise too_many_elements(most, request_class(self.api_key).__name__) from None
         else:
             return client_id, body
-        raise Malformed(f"{request_class(self.api_key).__name__} is malformed")
+        raise self._malformed()
+
+    def _malformed(self) -> Malformed:
+        return Malformed(f"{request_class(self.api_key).__name__} is malformed")
 
     def _odd_header(self, view: InMemory) -> tuple[str | None, int]:
         """Client id, malformed text or not, and the position after the header with its tags."""
@@ -154,7 +159,7 @@ class ApiCodec:
         This takes long: call it in a thread.
         """
         if len(frame) > _MOST_BYTES_TO_EXPLAIN:
-            return Malformed(f"{request_class(self.api_key).__name__} is malformed")
+            return self._malformed()
         from kafkalite.wire.reference import parse_declared
 
         try:
@@ -164,7 +169,7 @@ class ApiCodec:
             )
         except ProtocolViolation as error:
             return error
-        return Malformed(f"{request_class(self.api_key).__name__} is malformed")
+        return self._malformed()
 
     def build(self, correlation_id: int, response: object) -> list[Records]:
         """The chunks of a response; the first begins with the length of all of them.

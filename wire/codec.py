@@ -6,8 +6,9 @@ and messages: it negotiates no version, and it waits for nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final, cast
+
+from msgspec import Struct
 
 from kafkalite.wire.api_codec import ApiCodec, codec_of, drained
 from kafkalite.wire.api_keys import ApiKey
@@ -31,8 +32,7 @@ from kafkalite.wire.schema import message_of
 _MOST_BYTES_OF_FEW_ELEMENTS: Final = 4096
 
 
-@dataclass(slots=True)
-class Request:
+class Request(Struct):
     """A request as it came: what the header says, and the typed body."""
 
     api_key: ApiKey
@@ -73,7 +73,7 @@ def decode_request(frame: bytes | bytearray | memoryview) -> Request:
     try:
         try:
             client_id, body = codec.parse(buffer, client_id_size)
-        except ManyElements:
+        except (ManyElements, Malformed):
             client_id, body = drained(codec.parse_in_slices(buffer))
     except Malformed:
         raise codec.explain(buffer) from None

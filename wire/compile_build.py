@@ -75,10 +75,12 @@ class BuilderWriter(SourceWriter, ABC):
         name = self.use_made("pack", formats, lambda: Struct(">" + formats).pack)
         return f"{name}({', '.join(value for format_, value in run if format_ != 'x')})"
 
-    def use_few(self, format_: str) -> str:
-        """A list of functions that pack 0, 1, 2... values."""
+    def use_few(self, before: str, format_: str) -> str:
+        """A list of functions that pack what is before, and 0, 1, 2... values."""
         return self.use_made(
-            "few", format_, lambda: [Struct(f">{n}{format_}").pack for n in range(FEW)]
+            "few",
+            f"{before}_{format_}",
+            lambda: [Struct(f">{before}{n}{format_}").pack for n in range(FEW)],
         )
 
     def end_run(self) -> None:
@@ -246,29 +248,61 @@ class BuilderWriter(SourceWriter, ABC):
             self.write(f"    n = len({items}){one}")
         else:
             self.write(f"n = len({items}){one}")
-        self.end_run_with_length("array", self.flexible)
         if isinstance(element, FieldType) and element.name in FORMATS and element.name != "uuid":
-            format_ = FORMATS[element.name][0]
-            several = self.use_few(format_)
-            other = f'pack(f">{{len({items})}}{format_}", *{items})'
-            self.write(
-                f"add({several}[len({items})](*{items}) if len({items}) < {FEW} else {other})"
-            )
+            self.numbers(FORMATS[element.name][0], items)
             return
+        self.end_run_with_length("array", self.flexible)
         if isinstance(element, FieldType):
             self.write(f"for item in {items}:")
             self.indent += 1
+            self.give_way()
             self.plain(element, "item", False)
+            self.end_run()
+            self.indent -= 1
         else:
-            self.write(f"for {self.instance(element, depth + 1)} in {items}:")
-            self.indent += 1
-            if self.in_slices and not self.in_function:
-                self.write("count += 1")
-                self.write(f"if not count & {STEP}:")
-                self.write("    yield")
-            self.usual_struct(element, depth + 1)
-            self.struct(element, depth + 1)
+            self.structs(element, items, depth + 1)
+
+    def structs(self, class_: type[Any], items: str, depth: int) -> None:
+        """Writes a struct for each of the items."""
+        self.write(f"for {self.element(class_, depth)} in {items}:")
+        self.indent += 1
+        self.give_way()
+        self.begin_element(class_, depth)
+        self.usual_struct(class_, depth)
+        self.struct(class_, depth)
         self.end_run()
+        self.end_element(class_, depth)
+        self.indent -= 1
+
+    def give_way(self) -> None:
+        """Writes the yield after so many elements."""
+        if self.in_slices and not self.in_function:
+            self.write("count += 1")
+            self.write(f"if not count & {STEP}:")
+            self.write("    yield")
+
+    def element(self, class_: type[Any], depth: int) -> str:
+        """The variables that an element of a list is assigned to."""
+        return self.instance(class_, depth)
+
+    def begin_element(self, class_: type[Any], depth: int) -> None:
+        """Writes what comes before an element that was assigned to `element(class_, depth)`."""
+
+    def end_element(self, class_: type[Any], depth: int) -> None:
+        """Writes what comes after it."""
+
+    def numbers(self, format_: str, items: str) -> None:
+        """Writes an array of numbers: the run, the length `n` and a few numbers by one pack."""
+        run = self.run.copy()
+        before = "".join(each for each, _ in run) + ("B" if self.flexible else "i")
+        values = [value for each, value in run if each != "x"]
+        several = self.use_few(before, format_)
+        self.write(f"if len({items}) < {FEW}:")
+        self.write(f"    add({several}[len({items})]({', '.join([*values, 'n', f'*{items}'])}))")
+        self.write("else:")
+        self.indent += 1
+        self.end_run_with_length("array", self.flexible)
+        self.write(f'add(pack(f">{{len({items})}}{format_}", *{items}))')
         self.indent -= 1
 
     def tag_function(

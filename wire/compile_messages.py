@@ -50,7 +50,7 @@ class MessageParserWriter(ParserWriter):
 
     def default(self, field: Field, target: str) -> None:
         if isinstance(field.default, list):
-            self.write(f"{target} = []")
+            self.write(f"{target} = {'NONE' if self.counted else '[]'}")
         elif isinstance(field.default, type):
             self.default_struct(field.default, target)
         elif isinstance(field.default, UUID):

@@ -37,6 +37,7 @@ from kafkalite.wire.compile_source import (
 )
 from kafkalite.wire.fields import NUMBERS_OF_ELEMENT, FieldType, plain_nullable_string
 from kafkalite.wire.parse_support import (
+    NO_ELEMENTS,
     counting,
     counting_few,
     long_string,
@@ -91,6 +92,7 @@ class ParserWriter(SourceWriter, ABC):
         self, version: int, *, flexible: bool, in_memoryview: bool, mode: Mode = Mode.FAST
     ) -> None:
         names = {
+            "NONE": NO_ELEMENTS,
             "TIMES": TIMES,
             "counting": counting_few if mode is Mode.COUNTED else counting,
             "long_string": long_string,
@@ -261,7 +263,7 @@ class ParserWriter(SourceWriter, ABC):
             if self.counted:
                 self.write("take(n)")
             items = f"l{depth}"
-            self.write(f"{target} = {items} = []")
+            self.write(f"{target} = {items} = {'[] if n else NONE' if self.counted else '[]'}")
             self.write(f"for _ in TIMES[n] if n < {FEW} else range(n):")
             self.indent += 1
             if isinstance(element, FieldType):
@@ -285,9 +287,9 @@ class ParserWriter(SourceWriter, ABC):
         self.write("if stop > end:")
         self.write("    raise Odd")
         if self.counted:
-            self.write(f"take(n // {NUMBERS_OF_ELEMENT})")
+            self.write(f"take((n + {NUMBERS_OF_ELEMENT - 1}) // {NUMBERS_OF_ELEMENT})")
         if self.yields:
-            self.write(f"{target} = []")
+            self.write(f"{target} = [] if n else NONE")
             self.write("while n:")
             self.write(f"    some = min(n, {NUMBERS_AT_ONCE})")
             self.write(f'    {target} += unpack_from(f">{{some}}{format_}", buf, pos)')
@@ -297,7 +299,8 @@ class ParserWriter(SourceWriter, ABC):
             return
         several = self.use_few(format_)
         other = f'unpack_from(f">{{n}}{format_}", buf, pos)'
-        self.write(f"{target} = list({several}[n](buf, pos) if n < {FEW} else {other})")
+        made = f"list({several}[n](buf, pos) if n < {FEW} else {other})"
+        self.write(f"{target} = {f'{made} if n else NONE' if self.counted else made}")
         self.write("pos = stop")
 
     def tag_function(

@@ -22,10 +22,10 @@ from uuid import UUID
 from kafkalite.wire.compile_build import Builder, BuilderWriter
 from kafkalite.wire.compile_parse import Mode, Parser, ParserWriter
 from kafkalite.wire.compile_source import FORMATS
-from kafkalite.wire.fields import NO_UUID, FieldType
+from kafkalite.wire.fields import NO_UUID, FieldType, plain_nullable_string
 from kafkalite.wire.parse_support import skip_tags
 from kafkalite.wire.rows import default_row, default_value
-from kafkalite.wire.schema import Field, Shape, fields_of
+from kafkalite.wire.schema import Field, KeptRow, Shape, fields_of, has_kept_rows
 
 
 def _expression(value: object) -> str:
@@ -106,6 +106,27 @@ class RowBuilderWriter(BuilderWriter):
     def instance(self, class_: type[Any], depth: int) -> str:
         return "".join(f"{self.value_of(field, depth)}, " for field in fields_of(class_)).strip()
 
+    def element(self, class_: type[Any], depth: int) -> str:
+        return f"row{depth}" if has_kept_rows(class_) else super().element(class_, depth)
+
+    def begin_element(self, class_: type[Any], depth: int) -> None:
+        """A kept row adds its bytes. The first time they are the parts that follow, unless these
+        are joined to a chunk meanwhile."""
+        if not has_kept_rows(class_):
+            return
+        self.names["KeptRow"] = KeptRow
+        self.write(f"if row{depth}.__class__ is KeptRow and row{depth}.encoded is not None:")
+        self.write(f"    add(row{depth}.encoded)")
+        self.write("    continue")
+        self.write(f"begin{depth} = len(parts)")
+        self.write(f"before{depth} = len(chunks)")
+        self.write(f"{self.instance(class_, depth)} = row{depth}")
+
+    def end_element(self, class_: type[Any], depth: int) -> None:
+        if has_kept_rows(class_):
+            self.write(f"if row{depth}.__class__ is KeptRow and len(chunks) == before{depth}:")
+            self.write(f'    row{depth}.encoded = b"".join(parts[begin{depth}:])')
+
     def differs(self, field: Field, value: str) -> str:
         default = field.default
         if isinstance(default, type):
@@ -115,12 +136,14 @@ class RowBuilderWriter(BuilderWriter):
         return super().differs(field, value)
 
     def usual_struct(self, class_: type[Any], depth: int) -> None:
-        """One pack for a struct with null texts, empty arrays and tagged fields at their defaults.
+        """One pack for a struct with null and empty texts, empty arrays, and tagged fields at
+        their defaults.
 
         Such is a partition without an error. Only for structs without other fields of variable
         size.
         """
         unusual: list[str] = []
+        has_text = False
         run: list[tuple[str, str]] = []
         for field in fields_of(class_):
             value = self.value_of(field, depth)
@@ -141,16 +164,26 @@ class RowBuilderWriter(BuilderWriter):
                 run.append(("16s", f"{value}.int.to_bytes(16)"))
             elif element.name in FORMATS:
                 run.append((FORMATS[element.name][0], value))
+            elif nullable and element.name == "string":
+                has_text = True
+                unusual.append(value)
+                run.append(self.no_text(element, value))
             elif nullable and element.name != "records":
                 unusual.append(f"{value} is not None")
                 run.append(self.null_length(element.name, self.flexible))
             else:
                 return
-        if len(unusual) < 2:
+        if len(unusual) < 2 and not has_text:
             return  # it is not worth a question
         self.write(f"if not ({' or '.join(unusual)}):")
         self.write(f"    add({self.packing(run + [('x', '')] * self.flexible)})")
         self.write("    continue")
+
+    def no_text(self, type_: FieldType[Any], value: str) -> tuple[str, str]:
+        """Format and value of the length of a text that is null or empty."""
+        is_compact = self.flexible and type_ is not plain_nullable_string
+        format_, null, empty = ("B", 0, 1) if is_compact else ("h", -1, 0)
+        return format_, f"{null} if {value} is None else {empty}"
 
     def tags(self, class_: type[Any], tagged: list[Field], depth: int) -> None:
         if not tagged:

@@ -11,10 +11,13 @@ NO_UUID: Final = UUID(int=0)
 MAX_STRING_BYTES: Final = (
     0x7FFF  # an int16 in the plain form; Kafka keeps the limit in the compact one
 )
-# Array elements and tagged fields that a request may have in all. Python's objects for an element
-# of a few bytes take up to 192, so that 100 MB of nothing but empty names would take gigabytes. A
-# whole cluster of Kafka is made for about a million partitions; no client names more of anything at
-# once, nor many thousands of things in fewer than 8 bytes each.
+# Python's objects for an array element of a few bytes take no more than this.
+BYTES_OF_ELEMENT: Final = 192
+# Text takes so many bytes for each of its own, at most.
+BYTES_OF_BYTE: Final = 4
+# Array elements and tagged fields that a request may have in all: 100 MB of nothing but empty names
+# would take gigabytes. A whole cluster of Kafka is made for about a million partitions; no client
+# names more of anything at once, nor many thousands of things in fewer than 8 bytes each.
 MAX_ELEMENTS: Final = 1_000_000
 _FREE_ELEMENTS: Final = 32_768
 _BYTES_OF_OTHERS: Final = 8
@@ -35,6 +38,11 @@ Records: TypeAlias = bytes | memoryview | Chunk
 def most_elements(size: int) -> int:
     """The array elements and tagged fields that a request of so many bytes may have."""
     return min(MAX_ELEMENTS, _FREE_ELEMENTS + size // _BYTES_OF_OTHERS)
+
+
+def most_memory(size: int) -> int:
+    """The bytes that a request of so many bytes takes, parsed, at most."""
+    return BYTES_OF_BYTE * size + BYTES_OF_ELEMENT * min(size, most_elements(size))
 
 
 def unsigned_varint(value: int) -> bytes:

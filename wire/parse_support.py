@@ -8,10 +8,14 @@ from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
-from kafkalite.wire.fields import MAX_STRING_BYTES, most_elements
+from kafkalite.wire.fields import MAX_STRING_BYTES, NO_UUID, most_elements
 
 MAX_UINT32: Final = 0xFFFFFFFF
 MAX_INT32: Final = 0x7FFFFFFF
+
+
+# All empty arrays of large frames, which may have very many. What was parsed does not change.
+NO_ELEMENTS: Final[list[Any]] = []
 
 
 class Odd(Exception):
@@ -126,5 +130,5 @@ def skip_tags(
 
 @lru_cache(maxsize=4096)
 def uuid_of(encoded: bytes) -> UUID:
-    """Topic ids come again and again, and a UUID takes a microsecond to make."""
-    return UUID(bytes=encoded)
+    """Topic ids come again and again, and a UUID takes a microsecond to make. None is NO_UUID."""
+    return UUID(bytes=encoded) if any(encoded) else NO_UUID

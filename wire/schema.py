@@ -11,7 +11,8 @@ The order of the fields is their order on the wire. `since` and `until` are the 
 version that has the field. In every other version it has its default: that of its type, unless one
 is given. A message with another value is not sent in such a version, as the other side would never
 learn of it. An `ignorable` field is left out instead, by Kafka's own list of such fields. `tag`
-makes it a tagged field (KIP-482).
+makes it a tagged field (KIP-482). A `sensitive` field holds a password, a key or a token, or may:
+it is sent and stored, and never shown.
 
 Everything else is derived: generated parsers and builders (compile_messages.py, compile_rows.py),
 and the reference codec. Tagged fields that are not declared are kept, and written back:
@@ -24,6 +25,9 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any, Final, TypeVar, cast, dataclass_transform, overload
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import FieldType
@@ -42,8 +46,7 @@ class Shape(Enum):
     ARRAY = "array"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Field:
+class Field(Struct, frozen=True):
     """One field: its `element` is a FieldType or a struct's class."""
 
     name: str
@@ -55,6 +58,7 @@ class Field:
     tag: int | None
     default: Any
     ignorable: bool
+    sensitive: bool = False
 
     def is_in(self, version: int) -> bool:
         return self.since <= version <= self.until
@@ -81,8 +85,7 @@ class Kind(Enum):
     VERSIONED = "data that begins with its version"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """A whole message; `key` is its ApiKey or, for records, the record type."""
 
     kind: Kind
@@ -120,11 +123,13 @@ def field(
     tag: int | None = None,
     default: T = _UNSET,
     ignorable: bool = False,
+    sensitive: bool = False,
 ) -> T:
     """A field of a plain type. A nullable one may be null only from `nullable_since` on."""
     null = nullable_since if type_.nullable else None
     value = type_.default if default is _UNSET else default
-    return cast(T, _declare(type_, Shape.ONE, since, until, null, tag, value, ignorable))
+    declared = Shape.ONE, since, until, null, tag, value, ignorable, sensitive
+    return cast(T, Field("", type_, *declared))
 
 
 @overload
@@ -232,7 +237,7 @@ def _make_struct(class_: type[T], message: Message | None) -> type[T]:
     for name in list(class_.__annotations__):
         declared = class_.__dict__.get(name)
         assert isinstance(declared, Field), f"{class_.__name__}.{name} is not declared as a field"
-        declared = dataclasses.replace(declared, name=name)
+        declared = replace(declared, name=name)
         fields.append(declared)
         default = declared.default
         if isinstance(default, (list, type)):
@@ -278,8 +283,13 @@ def _first_init(self: Any, *values: Any, **named: Any) -> None:
 
 
 def _representation(self: Any) -> str:
-    shown = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__match_args__)
-    return f"{type(self).__qualname__}({shown})"
+    fields = fields_of(self.__class__)
+    hidden = {each.name for each in fields if each.sensitive}
+    shown = (
+        f"{name}={'[hidden]' if name in hidden else repr(getattr(self, name))}"
+        for name in self.__match_args__
+    )
+    return f"{type(self).__qualname__}({', '.join(shown)})"
 
 
 def _is_equal(self: Any, other: Any) -> object:
@@ -347,6 +357,22 @@ def versioned(*, versions: tuple[int, int], flexible: int | None) -> Callable[[t
 def fields_of(struct_: type[object]) -> Sequence[Field]:
     """The declared fields, in their order on the wire."""
     return cast("Sequence[Field]", getattr(struct_, FIELDS))
+
+
+class KeptRow(tuple[Any, ...]):
+    """An element of a response's list as a row (rows.py) that is sent many times in one version.
+
+    It is built once. Its struct has `has_kept_rows`.
+    """
+
+    encoded: bytes | None = None
+    # True if no error code is in it.
+    has_no_errors = False
+
+
+def has_kept_rows(struct_: type[object]) -> bool:
+    """True if rows of the struct may be KeptRows."""
+    return bool(getattr(struct_, "has_kept_rows", False))
 
 
 def message_of(class_: type[object]) -> Message:

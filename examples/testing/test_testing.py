@@ -137,6 +137,21 @@ def test_exactly_this_interleaving(k: Any, app: Any) -> None:
     assert len(k.records("orders")) == 1
 
 
+def test_a_rebalance_begins_while_an_order_is_worked_on(
+    k: Any, start_app: Callable[..., Any]
+) -> None:
+    start_app()
+    k.wait.group("billing", members=1, assigned=True)
+    held = k.fault("SyncGroup", group="billing", do=hold)
+    k.group("billing").rebalance()
+    k.wait.held(held)
+    k.produce("orders", "1")
+    assert k.group("billing").show().state == "CompletingRebalance"
+    assert k.records("invoices") == []  # it has no partitions
+    held.release()
+    assert [record.value for record in k.records("invoices", 1)] == ["1"]
+
+
 @pytest.mark.slow
 def test_the_coordinator_is_loading(k: Any, start_app: Callable[..., Any]) -> None:
     fault = k.preset("coordinator_loading", group="billing", times=3)

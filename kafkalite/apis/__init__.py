@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, Final, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kafkalite.config.releases import Release
 from kafkalite.wire.api_keys import ApiKey
@@ -25,8 +27,7 @@ from kafkalite.wire.api_keys import ApiKey
 Handler = Callable[[Any, Any, Any], Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
+class Api(Struct, frozen=True):
     """One API: its key, the versions served, and where advertising starts if that is lower.
 
     `rows`: the handler takes and returns rows (wire/rows.py), as one of the hot APIs.

@@ -68,8 +68,8 @@ def _add(
 ) -> Steps[tuple[ErrorCode, list[AddPartitionsToTxnTopicResultRow]]]:
     """All of a transaction's partitions are added together, or none is: the code of that."""
     transactional_id, producer_id, producer_epoch, verify_only, topics = transaction
-    # Each partition once, and if it exists.
-    named: dict[TopicPartition, bool] = {}
+    # Each partition once, and if it exists. To make named tuples would cost more than all else.
+    named: dict[tuple[str, int], bool] = {}
     are_there = True
     for name, indexes in topics:
         found = services.topics.get(name)
@@ -79,16 +79,16 @@ def _add(
             for index in some:
                 is_there = 0 <= index < count
                 are_there = are_there and is_there
-                named[TopicPartition(name, index)] = is_there
+                named[name, index] = is_there
     if not are_there:
         tried, unknown = ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         codes = {where: tried if is_there else unknown for where, is_there in named.items()}
         return ErrorCode.NONE, (yield from _told_once(codes))
     producer = Producer(transactional_id, producer_id, producer_epoch)
     if verify_only:
-        verified: dict[TopicPartition, ErrorCode] = {}
+        verified: dict[tuple[str, int], ErrorCode] = {}
         for where in named:
-            verified[where] = _verify(services, context, producer, where)
+            verified[where] = _verify(services, context, producer, TopicPartition(*where))
             yield
         return ErrorCode.NONE, (yield from _told_once(verified))
     code = ErrorCode.NONE
@@ -131,11 +131,11 @@ def _all_told(
 
 
 def _told_once(
-    codes: Mapping[TopicPartition, ErrorCode],
+    codes: Mapping[tuple[str, int], ErrorCode],
 ) -> Steps[list[AddPartitionsToTxnTopicResultRow]]:
     """Each partition is told of once, however often it was named, and nothing else."""
     by_topic: dict[str, list[AddPartitionsToTxnPartitionResultRow]] = {}
-    for where, code in codes.items():
-        by_topic.setdefault(where.topic, []).append((where.partition, code))
+    for (name, index), code in codes.items():
+        by_topic.setdefault(name, []).append((index, code))
         yield
     return list(by_topic.items())

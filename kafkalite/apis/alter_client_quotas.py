@@ -1,25 +1,32 @@
 """AlterClientQuotas (key 49), versions 0-1: set and remove quotas (KIP-546).
 
-Each entity changes as a whole or not at all. Quotas are stored; nothing is throttled by them yet.
+Each entity changes as a whole or not at all. One named again is answered with INVALID_REQUEST; what
+was asked first is done all the same (ClientQuotaControlManager.alterClientQuotas).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.cluster.client_quotas import QuotaChange, plan_quota_changes
+from kafkalite.cluster.client_quotas import (
+    QuotaChange,
+    entity_of,
+    named_twice,
+    plan_quota_changes,
+)
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, WaitingSteps, batches, in_slices, mapped
+from kafkalite.requests.slices import WaitingSteps, batches, in_slices, mapped
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     AlterClientQuotasResponse,
+    EntityData,
     EntryData,
-    EntryDataRequest,
     OpData,
 )
 
 if TYPE_CHECKING:
+    from kafkalite.cluster.image import QuotaEntity
     from kafkalite.services import Services
 
 
@@ -33,27 +40,33 @@ async def handle(
 def _alter_each(
     services: Services, request: AlterClientQuotasRequest
 ) -> WaitingSteps[list[EntryData]]:
-    told: list[EntryData] = []
+    told: dict[QuotaEntity, EntryData] = {}
     for some in batches(request.entries):
         yield from services.cluster.settling()
         records: list[object] = []
         for entry in some:
+            parts = yield from mapped(
+                lambda part: (part.entity_type, part.entity_name), entry.entity
+            )
+            entity = entity_of(parts)
             code, message = ErrorCode.NONE, None
             try:
-                records += yield from _plan(services, entry)
+                if entity in told:
+                    raise named_twice(entity)
+                changes = map(_change, entry.ops)
+                records += yield from plan_quota_changes(services.cluster, entity, changes)
             except KafkaError as error:
                 code, message = error.code, error.message
-            told.append(EntryData(error_code=code, error_message=message, entity=entry.entity))
+            told[entity] = EntryData(
+                error_code=code,
+                error_message=message,
+                entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+            )
         if not request.validate_only:
             services.cluster.begin_write(records)
             yield from services.cluster.finishing()
         yield None
-    return told
-
-
-def _plan(services: Services, entry: EntryDataRequest) -> Steps[list[object]]:
-    entity = yield from mapped(lambda part: (part.entity_type, part.entity_name), entry.entity)
-    return (yield from plan_quota_changes(services.cluster, entity, map(_change, entry.ops)))
+    return list(told.values())
 
 
 def _change(item: OpData) -> QuotaChange:

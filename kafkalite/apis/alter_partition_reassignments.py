@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafkalite.cluster.reassignment import begin, cancel, is_moving
 from kafkalite.cluster.topic_creation import check_manual_assignment
-from kafkalite.requests.context import RequestContext
+from kafkalite.requests.context import RequestContext, check_time
 from kafkalite.requests.slices import Steps, WaitingSteps, batches, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_partition_reassignments import (
@@ -36,6 +36,7 @@ async def handle(
 ) -> AlterPartitionReassignmentsResponse:
     if not request.topics:
         return AlterPartitionReassignmentsResponse()
+    check_time(request.timeout_ms)
     response = AlterPartitionReassignmentsResponse(
         error_code=ErrorCode.NONE,
         error_message=None,

@@ -15,6 +15,7 @@ from kafkalite.security.acls import (
     PatternType,
     Permission,
     ResourceType,
+    numbers_of_entry,
     validate_new,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -40,23 +41,20 @@ async def handle(
 def _create_each(
     services: Services, creations: list[AclCreation]
 ) -> WaitingSteps[list[AclCreationResult]]:
+    if any((yield from mapped(lambda each: 0 in numbers_of_entry(each), creations))):
+        raise CloseConnection("CreateAcls with an unknown type, operation or permission")
     authorizer = services.security.authorizer
     if authorizer is None:
         disabled = KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
         return (yield from mapped(lambda _: _result(disabled), creations))
-    if any((yield from mapped(_is_unknown, creations))):
-        raise CloseConnection("CreateAcls with an unknown type, operation or permission")
     acls = yield from mapped(_acl, creations)
     if any((yield from mapped(_is_no_entry, acls))):
         wrong = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return (yield from mapped(lambda _: _result(wrong), acls))
     results: list[AclCreationResult] = []
-    known: set[Acl] = set()
-    known_epoch = None
     for some in batches(acls):
         yield from services.cluster.settling()
-        if known_epoch != services.cluster.epoch:
-            known = set(authorizer.acls.values())
+        created: set[Acl] = set()
         records: list[object] = []
         for acl in some:
             try:
@@ -65,12 +63,11 @@ def _create_each(
                 results.append(_result(error))
                 continue
             results.append(AclCreationResult(error_code=ErrorCode.NONE))
-            if acl not in known:
-                known.add(acl)
+            if acl not in created and not authorizer.has(acl):
+                created.add(acl)
                 records.append(acl.to_record(services.cluster.ids.uuid("acl")))
         services.cluster.begin_write(records)
         yield from services.cluster.finishing()
-        known_epoch = services.cluster.epoch
         yield None
     return results
 
@@ -84,16 +81,6 @@ def _acl(creation: AclCreation) -> Acl:
         host=creation.host,
         operation=Operation.of(creation.operation),
         permission=Permission.of(creation.permission_type),
-    )
-
-
-def _is_unknown(creation: AclCreation) -> bool:
-    """True if it says UNKNOWN itself: Kafka does not even parse the request."""
-    return 0 in (
-        creation.resource_type,
-        creation.resource_pattern_type,
-        creation.operation,
-        creation.permission_type,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.requests.principal import Principal
+from kafkalite.requests.principal import ANONYMOUS, Principal
 from kafkalite.requests.slices import in_slices, mapped
 from kafkalite.security.delegation_tokens import (
     NO_TIME,
@@ -30,6 +30,18 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: CreateDelegationTokenRequest
 ) -> CreateDelegationTokenResponse:
+    if request.owner_principal_name and request.owner_principal_type is None:
+        # Kafka fails before it knows who asks.
+        return CreateDelegationTokenResponse(
+            error_code=ErrorCode.UNKNOWN_SERVER_ERROR,
+            principal_type=ANONYMOUS.type,
+            principal_name=ANONYMOUS.name,
+            token_requester_principal_type=ANONYMOUS.type,
+            token_requester_principal_name=ANONYMOUS.name,
+            issue_timestamp_ms=NO_TIME,
+            expiry_timestamp_ms=NO_TIME,
+            max_timestamp_ms=NO_TIME,
+        )
     requester = context.principal
     owner = owner_of(request, requester)
     response = CreateDelegationTokenResponse(principal_type=owner.type, principal_name=owner.name)

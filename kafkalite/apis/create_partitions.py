@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from kafkalite.requests.context import RequestContext
+from kafkalite.requests.context import RequestContext, check_time
 from kafkalite.requests.slices import WaitingSteps, cut, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_partitions import (
@@ -37,6 +37,8 @@ def _grow_each(
     for some in cut(request.topics):
         counts.update(topic.name for topic in some)
         yield None
+    if 1 in counts.values():
+        check_time(request.timeout_ms)
     results: list[CreatePartitionsTopicResult] = []
     for name, count in counts.items():
         yield None

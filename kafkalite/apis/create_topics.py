@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic
 from kafkalite.config.describe import describe_topic, effective_source
-from kafkalite.requests.context import RequestContext
+from kafkalite.requests.context import RequestContext, check_time
 from kafkalite.requests.slices import Steps, cut, in_slices, mapped_in_steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_topics import (
@@ -41,6 +41,8 @@ async def handle(
 ) -> CreateTopicsResponse:
     counts: Counter[str] = Counter()
     wanted = await in_slices(_count(request.topics, counts), context)
+    if wanted:
+        check_time(request.timeout_ms)
     new_topics = await in_slices(mapped_in_steps(_new_topic, wanted), context)
     outcomes: Sequence[CreatedTopic | KafkaError]
     if await in_slices(_partition_count(services, new_topics), context) > _MAX_PARTITIONS:

@@ -10,7 +10,15 @@ from uuid import UUID
 
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.slices import WaitingSteps, in_slices, mapped
-from kafkalite.security.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
+from kafkalite.security.acls import (
+    Acl,
+    AclFilter,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    numbers_of_filter,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.delete_acls import (
     DeleteAclsFilter,
@@ -39,12 +47,12 @@ async def handle(
 def _delete_each(
     services: Services, filters: list[DeleteAclsFilter]
 ) -> WaitingSteps[list[DeleteAclsFilterResult]]:
+    if any((yield from mapped(lambda each: 0 in numbers_of_filter(each), filters))):
+        raise CloseConnection("DeleteAcls with an unknown type, operation or permission")
     authorizer = services.security.authorizer
     if authorizer is None:
         disabled = KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
         return (yield from mapped(lambda _: _refused(disabled), filters))
-    if any((yield from mapped(_is_unknown, filters))):
-        raise CloseConnection("DeleteAcls with an unknown type, operation or permission")
     gone: dict[UUID, None] = {}
     results: list[DeleteAclsFilterResult] = []
     for each in filters:
@@ -68,16 +76,6 @@ def _delete_each(
         [RemoveAccessControlEntryRecord(id=key) for key in gone if key in authorizer.acls]
     )
     return results
-
-
-def _is_unknown(each: DeleteAclsFilter) -> bool:
-    """True if it says UNKNOWN itself: Kafka does not even parse the request."""
-    return 0 in (
-        each.resource_type_filter,
-        each.pattern_type_filter,
-        each.operation,
-        each.permission_type,
-    )
 
 
 def _matching(authorizer: Authorizer, wanted: AclFilter) -> dict[UUID, Acl]:

@@ -4,7 +4,8 @@
 at once; the files go with retention. The answer names the low watermark, the first log start of all
 living replicas, -1 with an error. It waits until that is where it was asked to be, or timeout.ms
 have passed: REQUEST_TIMED_OUT, with the low watermark as it was in the beginning. An offset before
-the log start changes nothing. Source: ReplicaManager.deleteRecords, DelayedDeleteRecords.
+the log start changes nothing. Of a partition named twice the last offset counts. Source:
+KafkaApis.handleDeleteRecordsRequest, ReplicaManager.deleteRecords, DelayedDeleteRecords.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.delete_records import (
-    DeleteRecordsPartition,
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
     DeleteRecordsResponse,
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 _NO_LOW_WATERMARK: Final = -1
 _NO_EPOCH: Final = -1
+
+# By partition.
+_Offsets = dict[int, int]
 
 
 class _Waiting(NamedTuple):
@@ -66,13 +69,14 @@ async def handle(
 ) -> DeleteRecordsResponse:
     waiting: list[_Waiting] = []
 
-    def delete(topic: DeleteRecordsTopic) -> Steps[DeleteRecordsTopicResult]:
-        delete_in = partial(_delete, services, context.node_id, topic.name, waiting)
-        partitions = yield from mapped(delete_in, topic.partitions)
-        return DeleteRecordsTopicResult(name=topic.name, partitions=partitions)
+    def delete(asked: tuple[str, _Offsets]) -> Steps[DeleteRecordsTopicResult]:
+        name, offsets = asked
+        delete_in = partial(_delete, services, context.node_id, name, waiting)
+        partitions = yield from mapped(delete_in, offsets.items())
+        return DeleteRecordsTopicResult(name=name, partitions=partitions)
 
-    named = (topic for topic in request.topics if topic.partitions)
-    topics = await in_slices(mapped_in_steps(delete, named), context)
+    by_topic = await in_slices(_by_topic(request.topics), context)
+    topics = await in_slices(mapped_in_steps(delete, by_topic.items()), context)
     if waiting:
         watched = [each.partition.watchers for each in waiting]
         await context.connection.wait_until(
@@ -83,6 +87,16 @@ async def handle(
         )
         await in_slices(mapped(_Waiting.has_settled, waiting), context)
     return DeleteRecordsResponse(topics=topics)
+
+
+def _by_topic(topics: list[DeleteRecordsTopic]) -> Steps[dict[str, _Offsets]]:
+    by_topic: dict[str, _Offsets] = {}
+    for topic in topics:
+        for partition in topic.partitions:
+            yield
+            offsets = by_topic.setdefault(topic.name, {})
+            offsets[partition.partition_index] = partition.offset
+    return by_topic
 
 
 def _have_settled(waiting: list[_Waiting]) -> bool:
@@ -97,19 +111,20 @@ def _delete(
     node_id: int,
     name: str,
     waiting: list[_Waiting],
-    asked: DeleteRecordsPartition,
+    asked: tuple[int, int],
 ) -> DeleteRecordsPartitionResult:
+    index, before = asked
     result = DeleteRecordsPartitionResult(
-        partition_index=asked.partition_index,
+        partition_index=index,
         low_watermark=_NO_LOW_WATERMARK,
         error_code=ErrorCode.NONE,
     )
     try:
-        partition = services.topics.partition(name, asked.partition_index)
+        partition = services.topics.partition(name, index)
         if name in INTERNAL_TOPICS:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
         partition.check_leader(node_id, _NO_EPOCH, leader_only=True)
-        offset = partition.delete_records_before(asked.offset)
+        offset = partition.delete_records_before(before)
     except KafkaError as error:
         result.error_code = error.code
         return result

@@ -14,8 +14,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, in_slices
+from kafkalite.requests.context import RefuseRequest, RequestContext, check_time
+from kafkalite.requests.slices import Steps, in_slices, mapped
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -33,11 +33,12 @@ _NO_ID: Final = UUID(int=0)
 async def handle(
     services: Services, context: RequestContext, request: DeleteTopicsRequest
 ) -> DeleteTopicsResponse:
-    asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
     if not services.config.boolean("delete.topic.enable"):
-        return _disabled(asked, context.api_version)
+        disabled = ErrorCode.TOPIC_DELETION_DISABLED
+        raise RefuseRequest(disabled if context.api_version >= 3 else ErrorCode.INVALID_REQUEST)
+    asked = request.topics or await in_slices(mapped(_named, request.topic_names), context)
     results: list[DeletableTopicResult] = []
-    ids = await in_slices(_resolve_names(services, asked, results), context)
+    ids = await in_slices(_resolve_names(services, asked, request.timeout_ms, results), context)
     await in_slices(services.topics.deleting(ids), context)
     results.extend(
         DeletableTopicResult(
@@ -49,7 +50,10 @@ async def handle(
 
 
 def _resolve_names(
-    services: Services, asked: list[DeleteTopicState], results: list[DeletableTopicResult]
+    services: Services,
+    asked: list[DeleteTopicState],
+    timeout_ms: int,
+    results: list[DeletableTopicResult],
 ) -> Steps[dict[UUID, str]]:
     """{id: name} of what is to go; everything else is put into `results` (ControllerApis)."""
 
@@ -74,6 +78,8 @@ def _resolve_names(
         else:
             message = "You may not specify both topic name and topic id."
             fail(topic.name, topic.topic_id, invalid, message)
+    if 1 in ids.values() or 1 in names.values():
+        check_time(timeout_ms)
     found: dict[UUID, str] = {}
     for topic_id, count in ids.items():
         yield
@@ -102,13 +108,5 @@ def _resolve_names(
     return found
 
 
-def _disabled(asked: list[DeleteTopicState], version: int) -> DeleteTopicsResponse:
-    code = ErrorCode.TOPIC_DELETION_DISABLED if version >= 3 else ErrorCode.INVALID_REQUEST
-    return DeleteTopicsResponse(
-        responses=[
-            DeletableTopicResult(
-                name=topic.name, topic_id=topic.topic_id, error_code=code, error_message=None
-            )
-            for topic in asked
-        ]
-    )
+def _named(name: str) -> DeleteTopicState:
+    return DeleteTopicState(name=name)

@@ -8,7 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import CloseConnection
-from kafkalite.security.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
+from kafkalite.requests.slices import Steps, batches, in_slices
+from kafkalite.security.acls import (
+    AclFilter,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    numbers_of_filter,
+)
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_acls import (
     AclDescription,
@@ -19,26 +27,22 @@ from kafkalite.wire.messages.describe_acls import (
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
+    from kafkalite.security.authorizer import Authorizer
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DescribeAclsRequest
 ) -> DescribeAclsResponse:
+    if 0 in numbers_of_filter(request):
+        # Kafka does not even parse it.
+        raise CloseConnection("DescribeAcls with an unknown type, operation or permission")
     authorizer = services.security.authorizer
     if authorizer is None:
         return DescribeAclsResponse(
             error_code=ErrorCode.SECURITY_DISABLED,
             error_message="No Authorizer is configured on the broker",
         )
-    if 0 in (
-        request.resource_type_filter,
-        request.pattern_type_filter,
-        request.operation,
-        request.permission_type,
-    ):
-        # Kafka does not even parse it.
-        raise CloseConnection("DescribeAcls with an unknown type, operation or permission")
     wanted = AclFilter(
         resource_type=ResourceType.of(request.resource_type_filter),
         resource_name=request.resource_name_filter,
@@ -48,27 +52,29 @@ def handle(
         operation=Operation.of(request.operation),
         permission=Permission.of(request.permission_type),
     )
-    resources: dict[tuple[ResourceType, str, PatternType], list[Acl]] = {}
-    for _, acl in authorizer.matching(wanted):
-        key = (acl.resource_type, acl.resource_name, acl.pattern_type)
-        resources.setdefault(key, []).append(acl)
-    return DescribeAclsResponse(
-        error_code=ErrorCode.NONE,
-        resources=[
-            DescribeAclsResource(
-                resource_type=resource_type,
-                resource_name=name,
-                pattern_type=pattern_type,
-                acls=[
-                    AclDescription(
-                        principal=acl.principal,
-                        host=acl.host,
-                        operation=acl.operation,
-                        permission_type=acl.permission,
-                    )
-                    for acl in acls
-                ],
+    resources = await in_slices(_resources(authorizer, wanted), context)
+    return DescribeAclsResponse(error_code=ErrorCode.NONE, resources=resources)
+
+
+def _resources(authorizer: Authorizer, wanted: AclFilter) -> Steps[list[DescribeAclsResource]]:
+    found: dict[tuple[ResourceType, str, PatternType], DescribeAclsResource] = {}
+    for some in batches(authorizer.matching(wanted)):
+        for _, acl in some:
+            key = (acl.resource_type, acl.resource_name, acl.pattern_type)
+            resource = found.get(key)
+            if resource is None:
+                resource = found[key] = DescribeAclsResource(
+                    resource_type=acl.resource_type,
+                    resource_name=acl.resource_name,
+                    pattern_type=acl.pattern_type,
+                )
+            resource.acls.append(
+                AclDescription(
+                    principal=acl.principal,
+                    host=acl.host,
+                    operation=acl.operation,
+                    permission_type=acl.permission,
+                )
             )
-            for (resource_type, name, pattern_type), acls in resources.items()
-        ],
-    )
+        yield
+    return list(found.values())

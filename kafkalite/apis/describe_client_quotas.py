@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.client_quotas import QuotaFilter, matching_quotas
@@ -18,6 +19,7 @@ from kafkalite.wire.messages.describe_client_quotas import (
 )
 
 if TYPE_CHECKING:
+    from kafkalite.cluster.image import QuotaEntity
     from kafkalite.services import Services
 
 
@@ -26,23 +28,21 @@ async def handle(
 ) -> DescribeClientQuotasResponse:
     filters = await in_slices(mapped(_filter, request.components), context)
     try:
-        found = matching_quotas(services.cluster.image.quotas, filters, strict=request.strict)
+        matching = matching_quotas(services.cluster.image.quotas, filters, strict=request.strict)
+        found = await in_slices(matching, context)
     except KafkaError as error:
         return DescribeClientQuotasResponse(
             error_code=error.code, error_message=error.message, entries=None
         )
-    return DescribeClientQuotasResponse(
-        error_code=ErrorCode.NONE,
-        entries=[
-            EntryData(
-                entity=[
-                    EntityData(entity_type=entity_type, entity_name=name)
-                    for entity_type, name in entity
-                ],
-                values=[ValueData(key=key, value=value) for key, value in values.items()],
-            )
-            for entity, values in found
-        ],
+    entries = await in_slices(mapped(_entry, found), context)
+    return DescribeClientQuotasResponse(error_code=ErrorCode.NONE, entries=entries)
+
+
+def _entry(found: tuple[QuotaEntity, Mapping[str, float]]) -> EntryData:
+    entity, values = found
+    return EntryData(
+        entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+        values=[ValueData(key=key, value=value) for key, value in values.items()],
     )
 
 

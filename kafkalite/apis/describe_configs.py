@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -31,7 +31,7 @@ from kafkalite.config.describe import (
     describe_topic,
 )
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import in_slices, mapped
+from kafkalite.requests.slices import Steps, batches, in_slices, mapped
 from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_configs import (
     DescribeConfigsRequest,
@@ -59,25 +59,29 @@ _RESOURCE_TYPES: Final = frozenset(
 async def handle(
     services: Services, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
-    if any(resource.resource_type not in _RESOURCE_TYPES for resource in request.resources):
-        return _refused(request)
     describe = partial(_describe, services, context, request)
-    results = await in_slices(mapped(describe, request.resources), context)
+    results = await in_slices(_results(request.resources, describe), context)
     return DescribeConfigsResponse(results=results)
 
 
-def _refused(request: DescribeConfigsRequest) -> DescribeConfigsResponse:
+def _results(
+    resources: Sequence[DescribeConfigsResource],
+    describe: Callable[[DescribeConfigsResource], DescribeConfigsResult],
+) -> Steps[list[DescribeConfigsResult]]:
     """A type that is none fails the whole request (ConfigHelper.handleDescribeConfigsRequest)."""
-    return DescribeConfigsResponse(
-        results=[
-            DescribeConfigsResult(
-                error_code=ErrorCode.INVALID_REQUEST,
-                error_message=MALFORMED,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-            )
-            for resource in request.resources
-        ]
+    for some in batches(resources):
+        if any(resource.resource_type not in _RESOURCE_TYPES for resource in some):
+            return (yield from mapped(_refused, resources))
+        yield
+    return (yield from mapped(describe, resources))
+
+
+def _refused(resource: DescribeConfigsResource) -> DescribeConfigsResult:
+    return DescribeConfigsResult(
+        error_code=ErrorCode.INVALID_REQUEST,
+        error_message=MALFORMED,
+        resource_type=resource.resource_type,
+        resource_name=resource.resource_name,
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import in_slices, mapped
@@ -21,6 +21,8 @@ from kafkalite.wire.messages.describe_user_scram_credentials import (
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
+
+_MECHANISMS: Final = (1, 2)  # SCRAM-SHA-256, SCRAM-SHA-512
 
 
 async def handle(
@@ -45,10 +47,11 @@ def _describe(services: Services, named: tuple[str, int]) -> DescribeUserScramCr
             error_message="Cannot describe SCRAM credentials for the same user twice in a single "
             f"request: {user}",
         )
+    credentials = services.cluster.image.scram_credentials
     infos = [
-        CredentialInfo(mechanism=mechanism, iterations=credential.iterations)
-        for (name, mechanism), credential in services.cluster.image.scram_credentials.items()
-        if name == user
+        CredentialInfo(mechanism=mechanism, iterations=found.iterations)
+        for mechanism in _MECHANISMS
+        if (found := credentials.get((user, mechanism))) is not None
     ]
     if not infos:
         return DescribeUserScramCredentialsResult(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.image import NO_LEADER
 from kafkalite.cluster.leadership import elect_preferred, elect_unclean
-from kafkalite.requests.context import RequestContext
+from kafkalite.requests.context import RequestContext, check_time
 from kafkalite.requests.slices import WaitingSteps, batches, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.elect_leaders import (
@@ -34,6 +34,7 @@ async def handle(
 ) -> ElectLeadersResponse:
     if request.topic_partitions == []:
         return ElectLeadersResponse(error_code=ErrorCode.NONE)  # of whatever type
+    check_time(request.timeout_ms)
     code = ErrorCode.NONE
     if request.election_type not in (_PREFERRED, _UNCLEAN):
         if request.topic_partitions is None:

@@ -57,8 +57,12 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 _FIRST_DIVERGENCE_VERSION: Final = 12
+_FIRST_VERSION_WITH_IDS: Final = 13
 _REPLICA_STATE_SINCE: Final = 15
 _FIRST_LEADER_HINT_VERSION: Final = 16
+
+# Refusals that are not a session's.
+_OF_THE_REQUEST: Final = (ErrorCode.UNSUPPORTED_VERSION, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 _TopicRows = tuple[str, UUID, list[PartitionDataRow]]
 _NO_TOPIC: Final[tuple[None, None, list[PartitionDataRow]]] = (None, None, [])
@@ -84,7 +88,7 @@ def handle(
         if request[3] <= 0 or reader.must_respond:
             return _response(services, context, request, fetch, reader, responses)
     except KafkaError as error:
-        return _refused(request, error)
+        return _refused(context, request, error)
     close_records(responses)
     return _read_more(services, context, request, fetch, reader)
 
@@ -96,7 +100,7 @@ async def _begin_in_slices(
     try:
         fetch = await in_slices(sessions.beginning(request, context.api_version), context)
     except KafkaError as error:
-        return LargeResponse(_refused(request, error))
+        return LargeResponse(_refused(context, request, error))
     return await _fetch_in_slices(services, context, request, fetch)
 
 
@@ -105,8 +109,11 @@ async def _fetch_in_slices(
 ) -> LargeResponse:
     """Fetch very many partitions: others have their turns between parts of them."""
     await context.connection.move_to_task()
-    reader = _reader(services, context, request, fetch)
-    responses = await _read_in_slices(context, reader)
+    try:
+        reader = _reader(services, context, request, fetch)
+        responses = await _read_in_slices(context, reader)
+    except KafkaError as error:
+        return LargeResponse(_refused(context, request, error))
     if request[3] > 0 and not reader.must_respond:
         close_records(responses)
         wake = await wait_in_slices(
@@ -130,7 +137,7 @@ async def _fetch_in_slices(
     except BaseException as error:
         close_records(responses)
         if isinstance(error, KafkaError):
-            return LargeResponse(_refused(request, error))
+            return LargeResponse(_refused(context, request, error))
         raise
     await in_slices(release([responses, fetch.targets]), context)
     return LargeResponse(row)
@@ -161,11 +168,11 @@ def _reader(
     if context.api_version >= _REPLICA_STATE_SINCE:
         replica_id = id_in_state
     reader_class = FetchReader
-    if replica_id >= 0 and services.cluster.is_observed:
-        # Only brokers ask so, and only where there are several of them.
-        from kafkalite.replica.follower_reader import FollowerReader
+    if replica_id >= 0:
+        # Only brokers ask so.
+        from kafkalite.replica.follower_reader import FollowerReader, StrangerReader
 
-        reader_class = FollowerReader
+        reader_class = FollowerReader if services.cluster.is_observed else StrangerReader
     reader = reader_class(
         services.config, services.cluster, services.topics, context, request, fetch.targets
     )
@@ -239,7 +246,7 @@ def _response(
         return _finished(services, context, fetch, topics, leaders)
     except KafkaError as error:
         close_records(responses)
-        return _refused(request, error)
+        return _refused(context, request, error)
 
 
 def _tell(
@@ -270,6 +277,8 @@ def _tell(
             rows = list[PartitionDataRow]()
             topics.append((last_name, last_id, rows))
         rows.append(_with_leader(services, target, row, leaders) if has_hints else row)
+    if not reader.names_leaders:
+        leaders.clear()
 
 
 def _with_leader(
@@ -296,9 +305,13 @@ def _finished(
     return 0, 0, session_id, topics, endpoints
 
 
-def _refused(request: FetchRequestRow, error: KafkaError) -> FetchResponseRow:
-    if error.code is not ErrorCode.UNSUPPORTED_VERSION:
+def _refused(
+    context: RequestContext, request: FetchRequestRow, error: KafkaError
+) -> FetchResponseRow:
+    if error.code not in _OF_THE_REQUEST:
         return 0, error.code, 0, (), ()
+    if context.api_version >= _FIRST_VERSION_WITH_IDS:
+        return 0, error.code, request[7], (), ()
     # For every partition in the request, as Kafka's getErrorResponse.
     topics: list[FetchableTopicResponseRow] = [
         (name, topic_id, [failed_partition(wanted[0], error.code) for wanted in partitions])

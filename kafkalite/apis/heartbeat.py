@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.heartbeat import HeartbeatRequestRow, HeartbeatResponseRow
 
 if TYPE_CHECKING:
@@ -17,5 +18,7 @@ if TYPE_CHECKING:
 def handle(
     services: Services, context: RequestContext, request: HeartbeatRequestRow
 ) -> HeartbeatResponseRow:
-    context.heard_of(request[0], request[2])
-    return services.group_coordinator.classic.heartbeat(context, request)
+    response = services.group_coordinator.classic.heartbeat(context, request)
+    if response[1] in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
+        context.heard_of(request[0], request[2])
+    return response

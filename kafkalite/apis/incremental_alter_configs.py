@@ -55,7 +55,7 @@ def _check(resource: AlterConfigsResource) -> Steps[list[ConfigChange]]:
     yield from check_changes(changes)
     if resource.resource_type != BROKER_LOGGER_RESOURCE and resource.resource_type not in TABLES:
         raise unknown_type(resource.resource_type)
-    yield from check_operations(changes)
+    yield from check_operations(resource.resource_type, changes)
     return changes
 
 

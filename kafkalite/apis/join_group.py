@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkalite.requests.request_memory import give_back
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -25,6 +26,7 @@ async def handle(
     parked = services.group_coordinator.classic.join_group(context, request)
     if not parked.is_answered:
         await context.connection.move_to_task()
+        give_back()
     response = await parked.response()
     context.heard_of(request.group_id, response.member_id)
     if context.api_version < NULL_PROTOCOL_NAME_SINCE:

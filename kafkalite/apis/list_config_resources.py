@@ -16,6 +16,7 @@ from kafkalite.cluster.image import (
     TOPIC_RESOURCE,
 )
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, batches, in_slices
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.list_config_resources import (
     ConfigResource,
@@ -35,7 +36,7 @@ _ALL: Final = (
 )
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
     types: Sequence[int] = request.resource_types or _ALL
@@ -43,14 +44,19 @@ def handle(
         types = (CLIENT_METRICS_RESOURCE,)
     if any(resource_type not in _ALL for resource_type in types):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    return ListConfigResourcesResponse(
-        error_code=ErrorCode.NONE,
-        config_resources=[
-            ConfigResource(resource_name=name, resource_type=resource_type)
-            for resource_type in dict.fromkeys(types)
-            for name in _names(services, resource_type)
-        ],
-    )
+    resources = await in_slices(_resources(services, types), context)
+    return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=resources)
+
+
+def _resources(services: Services, types: Sequence[int]) -> Steps[list[ConfigResource]]:
+    resources: list[ConfigResource] = []
+    for resource_type in dict.fromkeys(types):
+        for names in batches(_names(services, resource_type)):
+            resources += [
+                ConfigResource(resource_name=name, resource_type=resource_type) for name in names
+            ]
+            yield
+    return resources
 
 
 def _names(services: Services, resource_type: int) -> list[str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkalite.requests.slices import in_slices
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
@@ -15,13 +16,13 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse:
+    listing = services.group_coordinator.administration.list_groups(
+        context, request.states_filter, request.types_filter
+    )
     try:
-        groups = services.group_coordinator.administration.list_groups(
-            context, request.states_filter, request.types_filter
-        )
+        return ListGroupsResponse(groups=await in_slices(listing, context))
     except KafkaError as refused:
         return ListGroupsResponse(error_code=refused.code)
-    return ListGroupsResponse(groups=groups)

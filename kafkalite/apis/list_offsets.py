@@ -22,11 +22,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.log.page_cache import NotCached, cached_only
+from kafkalite.replica.partition import is_isolation_level, is_read_committed
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop
 from kafkalite.requests.slices import (
     AT_ONCE,
     Steps,
+    cut,
     in_slices,
     is_long,
     without_full_collections,
@@ -61,7 +63,6 @@ _SINCE_VERSION: Final = {
 }
 _OFFSET_NOT_AVAILABLE_SINCE: Final = 5
 _LEADER_EPOCH_SINCE: Final = 4
-_READ_COMMITTED: Final = 1
 _DEBUGGING_REPLICA_ID: Final = -2
 
 # (timestamp, offset, leader epoch)
@@ -76,6 +77,8 @@ Answers = dict[str, dict[int, ListOffsetsPartitionResponseRow]]
 def handle(
     services: Services, context: RequestContext, request: ListOffsetsRequestRow
 ) -> ListOffsetsResponseRow | Coroutine[Any, Any, LargeResponse]:
+    if not is_isolation_level(request[1]):
+        return _refused(context, request)
     if is_long(context, request[2]):
         return _handle_off_loop(services, context, request)
     found: Answers = {}
@@ -94,6 +97,22 @@ def handle(
             else:
                 answers[index] = _look_up(services, context, request, name, asked)
     return _response(found)
+
+
+async def _refused(context: RequestContext, request: ListOffsetsRequestRow) -> LargeResponse:
+    """Everything as it was asked for: an unknown isolation level is noticed first."""
+    topics: list[tuple[str, list[ListOffsetsPartitionResponseRow]]] = []
+
+    def refuse() -> Steps[None]:
+        for name, partitions in request[2]:
+            rows: list[ListOffsetsPartitionResponseRow] = []
+            topics.append((name, rows))
+            for some in cut(partitions):
+                rows += [_failed(asked[0], ErrorCode.UNKNOWN_SERVER_ERROR) for asked in some]
+                yield
+
+    await in_slices(refuse(), context)
+    return LargeResponse((0, topics))
 
 
 async def _handle_off_loop(
@@ -160,6 +179,7 @@ def _look_up(
 ) -> ListOffsetsPartitionResponseRow:
     replica_id, isolation_level, _, _ = request
     index, current_leader_epoch, asked_timestamp = asked
+    committed_only = is_read_committed(isolation_level)
     try:
         if asked_timestamp < 0:
             since = _SINCE_VERSION.get(asked_timestamp)
@@ -172,7 +192,7 @@ def _look_up(
             # A follower asks how far the log goes, not how far clients may see.
             found = -1, partition.log.log_end_offset, partition.leader_epoch
         else:
-            found = _find(partition, asked_timestamp, isolation_level == _READ_COMMITTED)
+            found = _find(partition, asked_timestamp, committed_only)
         timestamp, offset, leader_epoch = found
     except KafkaError as error:
         is_old = context.api_version < _OFFSET_NOT_AVAILABLE_SINCE

@@ -6,13 +6,14 @@ syntax (KIP-1152).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
 from kafkalite.coordinators.transaction_coordinator.transaction import TransactionState as State
 from kafkalite.group_coordinator.subscriptions import compile_expression
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, batches, in_slices, release_set
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.list_transactions import (
     ListTransactionsRequest,
@@ -26,41 +27,69 @@ if TYPE_CHECKING:
 _STATES = {state.title: state for state in State}
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
     try:
-        is_wanted = _filter(request, services.now_ms())
+        matches = compile_expression(request.transactional_id_pattern or "(?s).*")
         transactions = services.transaction_coordinator.of_node(context.node_id)
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)
-    return ListTransactionsResponse(
-        unknown_state_filters=[name for name in request.state_filters if name not in _STATES],
-        transaction_states=[
+    listing = _listed(request, [*transactions], matches, services.now_ms())
+    return await in_slices(listing, context)
+
+
+def _listed(
+    request: ListTransactionsRequest,
+    transactions: Sequence[Transaction],
+    matches: Callable[[str], bool],
+    now_ms: int,
+) -> Steps[ListTransactionsResponse]:
+    """The transactions that all filters let through. Filters may be as long as requests are."""
+    # A set of all ids of a filter may be so large that to make room in it takes long.
+    there: set[int] = set()
+    for several in batches(transactions):
+        there.update(transaction.producer_id for transaction in several)
+        yield
+    producer_ids: set[int] = set()
+    for ids in batches(request.producer_id_filters):
+        producer_ids.update(there.intersection(ids))
+        yield
+    states, unknown = yield from _states(request.state_filters)
+    answer = ListTransactionsResponse(unknown_state_filters=unknown)
+    for some in batches(transactions):
+        answer.transaction_states += [
             TransactionState(
                 transactional_id=transaction.transactional_id,
                 producer_id=transaction.producer_id,
                 transaction_state=transaction.state.title,
             )
-            for transaction in transactions
-            if is_wanted(transaction)
-        ],
-    )
-
-
-def _filter(request: ListTransactionsRequest, now_ms: int) -> Callable[[Transaction], bool]:
-    """Raises KafkaError(INVALID_REGULAR_EXPRESSION)."""
-    states = {_STATES[name] for name in request.state_filters if name in _STATES}
-    producer_ids = set(request.producer_id_filters)
-    matches = compile_expression(request.transactional_id_pattern or "(?s).*")
-
-    def is_wanted(transaction: Transaction) -> bool:
-        duration_ms = now_ms - transaction.start_timestamp_ms
-        return (
-            (not request.state_filters or transaction.state in states)
-            and (not producer_ids or transaction.producer_id in producer_ids)
-            and (request.duration_filter < 0 or duration_ms > request.duration_filter)
+            for transaction in some
+            if (not request.state_filters or transaction.state in states)
+            and (not request.producer_id_filters or transaction.producer_id in producer_ids)
+            and _is_old_enough(transaction, request.duration_filter, now_ms)
             and matches(transaction.transactional_id)
-        )
+        ]
+        yield
+    return answer
 
-    return is_wanted
+
+def _states(names: Sequence[str]) -> Steps[tuple[set[State], list[str]]]:
+    """The states of these names, and the names that are of none, each once."""
+    states: set[State] = set()
+    seen: set[str] = set()
+    unknown: list[str] = []
+    for some in batches(names):
+        for name in some:
+            if name in _STATES:
+                states.add(_STATES[name])
+            elif name not in seen:
+                seen.add(name)
+                unknown.append(name)
+        yield
+    yield from release_set(seen)
+    return states, unknown
+
+
+def _is_old_enough(transaction: Transaction, duration_filter: int, now_ms: int) -> bool:
+    return duration_filter < 0 or now_ms - transaction.start_timestamp_ms > duration_filter

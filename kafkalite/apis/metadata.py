@@ -38,6 +38,7 @@ from kafkalite.wire.messages.metadata import (
     MetadataResponseTopicRow,
 )
 from kafkalite.wire.rows import LargeResponse, SharedResponse
+from kafkalite.wire.schema import KeptRow
 
 if TYPE_CHECKING:
     from kafkalite.cluster.image import PartitionState
@@ -52,8 +53,12 @@ _NOT_ASKED: Final = -0x80000000
 _MOST_KEPT: Final = 128
 _MOST_TOPICS: Final = 16
 _MOST_PARTITIONS: Final = 256
+# Topics asked for that are looked up at once.
+_MOST_ASKED: Final = 5000
 # A response about so many topics and partitions is made in slices.
 _MANY: Final = 1000
+# Partitions of a topic whose bytes, once kept, are as good as nothing to send.
+_FEW: Final = 20
 # Partitions described in one step.
 _AT_ONCE: Final = 64
 
@@ -63,6 +68,10 @@ def handle(
 ) -> MetadataResponseRow | SharedResponse | Coroutine[Any, Any, LargeResponse]:
     asked, *flags = request
     if asked is None or len(asked) > _MOST_TOPICS:
+        if asked is not None and len(asked) <= _MOST_ASKED:
+            described = _described_before(services, context, asked)
+            if described is not None:
+                return _answer(services, context, request, described)
         steps = _response(services, context, request)
         if _is_long(services, request):
             return _in_slices(steps, context)
@@ -147,8 +156,9 @@ def _answer(
     services: Services,
     context: RequestContext,
     request: MetadataRequestRow,
-    topics: list[MetadataResponseTopicRow],
+    topics: list[Any],
 ) -> MetadataResponseRow:
+    """`topics` are rows, of which many are kept (KeptRow): the type of a tuple would copy them."""
     _, _, with_cluster_operations, with_topic_operations = request
     if with_topic_operations:
         topics = [topic if topic[1] is None else (*topic[:5], TOPIC_OPERATIONS) for topic in topics]
@@ -166,32 +176,39 @@ def _answer(
 
 def _described_before(
     services: Services, context: RequestContext, asked: Sequence[MetadataRequestTopicRow]
-) -> list[MetadataResponseTopicRow] | None:
+) -> list[Any] | None:
     """Rows of topics, each asked for once by its name, that were made since the metadata changed.
 
-    None if one of them is to be looked at, or if it is very much.
+    None if one of them is to be looked at, or if there is much to build.
     """
-    key, cache, topics = _kind(context), services.cluster.topic_cache, services.topics
-    names: set[str] = set()
-    found: list[MetadataResponseTopicRow] = []
+    names = [name for topic_id, name in asked if topic_id is NO_UUID and name is not None]
+    if not names or len(set(names)) < len(asked):
+        return None
+    key = "metadata", context.listener_name, context.api_version
+    built: dict[str, Any] = services.cluster.cache.setdefault(key, {})
+    try:
+        return [built[name] for name in names]
+    except KeyError:
+        pass
+    found: list[Any] = []
     count = 0
-    for topic_id, name in asked:
-        topic = None if name is None or topic_id.int else topics.get(name)
-        said = None if topic is None else cache.get(topic.topic_id.int)
-        described: MetadataResponseTopicRow | None = None if said is None else said.get(key)
-        if described is None or name is None:
+    for name in names:
+        topic = services.topics.get(name)
+        said = None if topic is None else services.cluster.topic_cache.get(topic.topic_id.int)
+        row: KeptRow | None = None if said is None else said.get(key)
+        if row is None:
             return None
-        names.add(name)
-        found.append(described)
-        count += len(described[4])
-    return found if 0 < len(found) == len(names) and count < _MANY else None
+        found.append(row)
+        partitions = len(row[4])
+        count += partitions
+        if row.encoded is not None and partitions <= _FEW:
+            built[name] = row
+    return found if count < _MANY else None
 
 
-def _kind(context: RequestContext) -> tuple[str, str, int]:
-    """The key of what is said of a topic. The words differ between these three kinds of versions;
-    the encoding leaves out what a version does not have."""
-    kind = 0 if context.api_version == 0 else 1 if context.api_version < 6 else 6
-    return "metadata", context.listener_name, kind
+def _kind(api_version: int) -> int:
+    """The first version in which the same is said of a topic as in this one."""
+    return 0 if api_version == 0 else 1 if api_version < 6 else 6
 
 
 def _look_at(asked: Sequence[MetadataRequestTopicRow]) -> Steps[tuple[bool, bool]]:
@@ -205,10 +222,8 @@ def _look_at(asked: Sequence[MetadataRequestTopicRow]) -> Steps[tuple[bool, bool
     return by_id, is_nameless
 
 
-def _describe_all(
-    services: Services, context: RequestContext
-) -> Steps[list[MetadataResponseTopicRow]]:
-    found: list[MetadataResponseTopicRow] = []
+def _describe_all(services: Services, context: RequestContext) -> Steps[list[Any]]:
+    found: list[Any] = []
     for topic in list(services.topics.all()):
         yield
         found.append((yield from _describe(services, context, topic)))
@@ -217,9 +232,9 @@ def _describe_all(
 
 def _describe_by_id(
     services: Services, context: RequestContext, asked: Sequence[MetadataRequestTopicRow]
-) -> Steps[list[MetadataResponseTopicRow]]:
+) -> Steps[list[Any]]:
     """Each topic once. Where one is asked for by id, no name counts."""
-    found: list[MetadataResponseTopicRow] = []
+    found: list[Any] = []
     seen: set[UUID] = set()
     for topic_id, _ in asked:
         yield
@@ -242,9 +257,9 @@ def _describe_by_name(
     asked: Sequence[MetadataRequestTopicRow],
     *,
     creates: bool,
-) -> WaitingSteps[list[MetadataResponseTopicRow]]:
+) -> WaitingSteps[list[Any]]:
     """Each topic once."""
-    found: list[MetadataResponseTopicRow] = []
+    found: list[Any] = []
     seen: set[str] = set()
     for _, name in asked:
         yield None
@@ -290,23 +305,40 @@ def _brokers(services: Services, listener_name: str) -> list[MetadataResponseBro
     return brokers
 
 
-def _describe(
-    services: Services, context: RequestContext, topic: Topic
-) -> Steps[MetadataResponseTopicRow]:
+def _describe(services: Services, context: RequestContext, topic: Topic) -> Steps[Any]:
     cache = services.cluster.topic_cache.setdefault(topic.topic_id.int, {})
-    key = _kind(context)
-    described: MetadataResponseTopicRow | None = cache.get(key)
+    key = "metadata", context.listener_name, context.api_version
+    described: KeptRow | None = cache.get(key)
     if described is None:
         epoch = services.cluster.epoch
-        partitions: list[MetadataResponsePartitionRow] = []
-        for index, state in enumerate(topic.states):
-            if index % _AT_ONCE == _AT_ONCE - 1:
-                yield
-            partitions.append(_partition(services, context.listener_name, key[2], index, state))
-        described = (0, topic.name, topic.topic_id, topic.is_internal, partitions, _NOT_ASKED)
+        partitions = yield from _partitions(services, context, topic)
+        described = KeptRow(
+            (0, topic.name, topic.topic_id, topic.is_internal, partitions, _NOT_ASKED)
+        )
+        described.has_no_errors = not any(partition[0] for partition in partitions)
         if services.cluster.epoch == epoch:
             cache[key] = described
     return described
+
+
+def _partitions(
+    services: Services, context: RequestContext, topic: Topic
+) -> Steps[list[MetadataResponsePartitionRow]]:
+    cache = services.cluster.topic_cache.setdefault(topic.topic_id.int, {})
+    kind = _kind(context.api_version)
+    key = "metadata of partitions", context.listener_name, kind
+    found: list[MetadataResponsePartitionRow] | None = cache.get(key)
+    if found is not None:
+        return found
+    epoch = services.cluster.epoch
+    partitions: list[MetadataResponsePartitionRow] = []
+    for index, state in enumerate(topic.states):
+        if index % _AT_ONCE == _AT_ONCE - 1:
+            yield
+        partitions.append(_partition(services, context.listener_name, kind, index, state))
+    if services.cluster.epoch == epoch:
+        cache[key] = partitions
+    return partitions
 
 
 def _partition(

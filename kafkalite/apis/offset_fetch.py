@@ -7,7 +7,7 @@ same answer in another form.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.requests.slices import Steps, at_once, in_slices
@@ -95,39 +95,76 @@ def _fetch(
     router = services.group_coordinator.offset_router
     group_id, member_id, member_epoch, wanted = group
     uses_topic_ids = context.api_version >= TOPIC_IDS_SINCE
-    _, topics, code = router.fetch(
-        context,
-        (group_id, member_id, member_epoch, None if wanted is None else []),
-        require_stable=require_stable,
-    )
-    answers: list[OffsetFetchResponseTopicsRow] = []
+    unknown: list[OffsetFetchResponseTopicsRow] = []
+    named: Sequence[OffsetFetchRequestTopicsRow] = wanted or ()
+    if uses_topic_ids:
+        named = yield from _by_name(services, named, unknown)
+    found: list[OffsetFetchResponseTopicsRow] = []
+    for piece in [None] if wanted is None else _pieces(named):
+        _, topics, code = router.fetch(
+            context, (group_id, member_id, member_epoch, piece), require_stable=require_stable
+        )
+        if code:
+            return group_id, (), code
+        found += topics
+        yield
     if wanted is None:
         # Topics that are gone cannot be spoken of by id.
-        answers = [topic for topic in topics if topic[1].int or not uses_topic_ids]
-    unknown: list[OffsetFetchResponseTopicsRow] = []
-    for name, topic_id, partitions in wanted or ():
+        return group_id, [topic for topic in found if topic[1].int or not uses_topic_ids], 0
+    if len(found) != len(named):
+        found = yield from _joined(named, found)
+    return group_id, (*found, *unknown), 0
+
+
+def _by_name(
+    services: Services,
+    wanted: Sequence[OffsetFetchRequestTopicsRow],
+    unknown: list[OffsetFetchResponseTopicsRow],
+) -> Steps[list[OffsetFetchRequestTopicsRow]]:
+    """The topics with their names; those that there are not go to `unknown`, refused."""
+    named: list[OffsetFetchRequestTopicsRow] = []
+    for topic in wanted:
+        found = services.topics.by_id(topic[1])
+        if found is None:
+            unknown.append(_failed(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+        else:
+            named.append((found.name, topic[1], topic[2]))
         yield
-        if code:
-            break
-        if uses_topic_ids:
-            found = services.topics.by_id(topic_id)
-            if found is None:
-                failed = (name, topic_id, partitions)
-                unknown.append(_failed(failed, ErrorCode.UNKNOWN_TOPIC_ID))
-                continue
-            name = found.name
-        rows: list[OffsetFetchResponsePartitionsRow] = []
-        for start in range(0, len(partitions), _AT_ONCE):
+    return named
+
+
+def _pieces(
+    topics: Sequence[OffsetFetchRequestTopicsRow],
+) -> Iterator[list[OffsetFetchRequestTopicsRow]]:
+    """The topics a few at a time, and large ones in parts. The first piece may be empty: a group
+    that is asked for nothing is looked up all the same."""
+    piece: list[OffsetFetchRequestTopicsRow] = []
+    size = 0
+    for name, topic_id, partitions in topics:
+        for start in range(0, len(partitions) or 1, _AT_ONCE):
+            some = partitions[start : start + _AT_ONCE]
+            if size + len(some) >= _AT_ONCE and piece:
+                yield piece
+                piece, size = [], 0
+            piece.append((name, topic_id, some))
+            size += len(some) + 1
+    yield piece
+
+
+def _joined(
+    wanted: Sequence[OffsetFetchRequestTopicsRow], found: Sequence[OffsetFetchResponseTopicsRow]
+) -> Steps[list[OffsetFetchResponseTopicsRow]]:
+    """The topics as they were asked for, put together of their parts."""
+    parts = iter(found)
+    whole: list[OffsetFetchResponseTopicsRow] = []
+    for name, topic_id, partitions in wanted:
+        rows = [*next(parts)[2]]
+        while len(rows) < len(partitions):
+            rows += next(parts)[2]
             yield
-            some = [(name, topic_id, partitions[start : start + _AT_ONCE])]
-            _, topics, code = router.fetch(
-                context,
-                (group_id, member_id, member_epoch, some),
-                require_stable=require_stable,
-            )
-            rows += [row for topic in topics for row in topic[2]]
-        answers.append((name, topic_id, rows))
-    return group_id, () if code else (*answers, *unknown), code
+        whole.append((name, topic_id, rows))
+        yield
+    return whole
 
 
 def _failed(topic: OffsetFetchRequestTopicsRow, code: int) -> OffsetFetchResponseTopicsRow:

@@ -11,33 +11,52 @@ Advertised from 0 (see the table in `__init__`), served from 3, where the v2 rec
 - What `flush.messages` has flushed is answered after the flush, whatever the acks
   (UnifiedLog.append).
 - acks=0 has no answer; an error then closes the connection, which is the only sign there is.
-- Errors are per partition, and a partition that fails does not touch the others.
+- A partition that fails does not touch the others. Of one named twice the last batch counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from math import inf
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafkalite.coordinators.produce_transactions import (
     NotInTransaction,
     await_previous_transaction,
     begin_transaction,
 )
-from kafkalite.log.errors import InvalidRecordsError
+from kafkalite.log.checked_batch import CheckedBatch, CheckFirst
+from kafkalite.log.errors import TakesLong
 from kafkalite.replica.partition import ALL_IN_SYNC, Partition
 from kafkalite.replica.pending_append import PendingAppend, until_flushed, until_seen
 from kafkalite.replica.produced_batches import (
     Batches,
+    are_named_twice,
     check_shape,
+    each_once,
     is_transactional,
     look_at,
     look_at_all,
     may_be_refused,
+    refuse_instead,
 )
-from kafkalite.requests.context import CloseConnection, RequestContext
-from kafkalite.requests.slices import Steps, at_once, cut, in_slices, is_long
+from kafkalite.replica.produced_rows import (
+    NO_LEADER,
+    Made,
+    check_first,
+    error_row,
+    failed_row,
+    hang_up_on_error,
+    refused_rows,
+)
+from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import (
+    Steps,
+    WaitingSteps,
+    in_slices,
+    is_long,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.produce import (
     NodeEndpointRow,
@@ -55,33 +74,17 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 _VALID_ACKS: Final = (-1, 0, 1)
-_FIRST_LEADER_HINT_VERSION: Final = 10
+# Partitions that are appended to in one step; the time is looked at after every fourth.
+_IN_ONE_STEP: Final = 8
+_LOOKS_AT_TIME: Final = 3
 _FIRST_TOPIC_ID_VERSION: Final = 13
 _UNKNOWN: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _UNKNOWN_ID: Final = ErrorCode.UNKNOWN_TOPIC_ID
-_NO_OFFSET: Final = -1
-_NO_TIME: Final = -1
-# (leader id, leader epoch) where it is not told.
-_NO_LEADER: Final = (-1, -1)
 
 # Kafka's admin client alone may write to internal topics (KafkaApis.scala).
 _ADMIN_CLIENT_ID: Final = "__admin_client"
 
-# Errors found before the log was looked at: the answer then has no log start offset. Everything
-# else carries the real one (ReplicaManager.appendRecordsToLeader).
-_WITHOUT_LOG_START_OFFSET: Final = frozenset(
-    {
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        ErrorCode.MESSAGE_TOO_LARGE,
-        ErrorCode.RECORD_LIST_TOO_LARGE,
-        ErrorCode.CORRUPT_MESSAGE,
-        ErrorCode.KAFKA_STORAGE_ERROR,
-        ErrorCode.UNKNOWN_TOPIC_ID,
-        ErrorCode.INVALID_REQUIRED_ACKS,
-        ErrorCode.INVALID_TOPIC_EXCEPTION,
-    }
-)
+_Response: TypeAlias = "ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None"
 
 
 def handle(
@@ -110,56 +113,95 @@ def _append(
 ) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
     topics = request[3]
     if is_long(context, topics):
-        return _append_in_slices(services, context, request)
+        return _append_in_slices(_append_slowly(services, context, request), context)
     batches = look_at(topics, context.api_version)
-    if may_be_refused(batches, request[0]):
-        return at_once(_append_slowly(services, context, request))
-    made = _Made()
-    for topic in topics:
+    if may_be_refused(batches, request[0]) or are_named_twice(topics):
+        return _append_in_slices(_append_slowly(services, context, request), context)
+    made = Made()
+    for position, topic in enumerate(topics):
         if topic[2]:  # as Kafka: the response names no other topic
             rows: list[PartitionProduceResponseRow] = []
             made.responses.append((topic[0], topic[1], rows))
-            _append_to(services, context, request, batches, topic, rows, made)
+            try:
+                _append_to(services, context, request, batches, topic, rows, made)
+            except CheckFirst:
+                left = topics[position:]
+                rest = _append_rest(services, context, request, batches, left, rows, made)
+                return _append_in_slices(rest, context)
     return _respond_to(services, context, request, made)
 
 
 async def _append_in_slices(
-    services: Services, context: RequestContext, request: ProduceRequestRow
+    steps: WaitingSteps[_Response], context: RequestContext
 ) -> ProduceResponseRow | None:
-    """Append to very many partitions. Others may write to them in between, as in Kafka."""
-    response = await in_slices(_append_slowly(services, context, request), context)
+    """Append what takes long. Others may write to the partitions in between, as in Kafka."""
+    response = await in_slices(steps, context)
     return await response if isinstance(response, Coroutine) else response
+
+
+def _append_rest(
+    services: Services,
+    context: RequestContext,
+    request: ProduceRequestRow,
+    batches: Batches,
+    topics: Sequence[TopicProduceDataRow],
+    rows: list[PartitionProduceResponseRow],
+    made: Made,
+) -> WaitingSteps[_Response]:
+    """Go on with `topics`; the first has `rows` already."""
+    made.give_way_at = inf
+    for position, topic in enumerate(topics):
+        if topic[2]:
+            if position:
+                rows = []
+                made.responses.append((topic[0], topic[1], rows))
+            left = topic[0], topic[1], topic[2][len(rows) :]
+            yield from _append_each(services, context, request, batches, left, rows, made)
+    return _respond_to(services, context, request, made)
 
 
 def _append_slowly(
     services: Services, context: RequestContext, request: ProduceRequestRow
-) -> Steps[ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None]:
-    topics = request[3]
-    batches = yield from look_at_all(topics, context.api_version)
+) -> WaitingSteps[_Response]:
+    batches = yield from look_at_all(request[3], context.api_version)
+    topics, malformed = yield from each_once(request[3], context.api_version)
     refusal = yield from _refusal(services, context, request, batches)
     if refusal is not None:
-        responses = yield from _refused(topics, refusal)
+        responses = yield from refused_rows(topics, refusal)
         return _respond(services, context, request[1], responses, set())
-    made = _Made()
+    made = Made(inf)
     for name, topic_id, partitions in topics:
         rows: list[PartitionProduceResponseRow] = []
         if partitions:
             made.responses.append((name, topic_id, rows))
-        for some in cut(partitions):
-            _append_to(services, context, request, batches, (name, topic_id, some), rows, made)
-            yield
+        topic = name, topic_id, partitions
+        yield from _append_each(services, context, request, batches, topic, rows, made)
+        refuse_instead(rows, malformed.get((name, topic_id), {}), made.pending)
     return _respond_to(services, context, request, made)
 
 
-class _Made:
-    """Rows of the response, appends that are not visible yet, and who leads instead of us."""
-
-    __slots__ = ("leaders", "pending", "responses")
-
-    def __init__(self) -> None:
-        self.responses: list[TopicProduceResponseRow] = []
-        self.pending: list[PendingAppend] = []
-        self.leaders: set[int] = set()
+def _append_each(
+    services: Services,
+    context: RequestContext,
+    request: ProduceRequestRow,
+    batches: Batches,
+    topic: TopicProduceDataRow,
+    rows: list[PartitionProduceResponseRow],
+    made: Made,
+) -> WaitingSteps[None]:
+    """`_append_to` in steps. A batch whose check takes long is checked in a thread."""
+    name, topic_id, partitions = topic
+    before = len(rows)
+    while (done := len(rows) - before) < len(partitions):
+        some = name, topic_id, partitions[done : done + _IN_ONE_STEP]
+        try:
+            _append_to(services, context, request, batches, some, rows, made)
+        except CheckFirst as first:
+            yield first.check
+            done = len(rows) - before
+            one = name, topic_id, partitions[done : done + 1]
+            _append_to(services, context, request, batches, one, rows, made, first.checked)
+        yield None
 
 
 def _append_to(
@@ -169,9 +211,14 @@ def _append_to(
     batches: Batches,
     topic: tuple[str, UUID, Sequence[PartitionProduceDataRow]],
     rows: list[PartitionProduceResponseRow],
-    made: _Made,
+    made: Made,
+    checked: CheckedBatch | None = None,
 ) -> None:
-    """Append to partitions of a topic. A row each says what came of it."""
+    """Append to partitions of a topic. A row each says what came of it.
+
+    Raises CheckFirst before the partition whose batch should be `checked` first, or when others
+    should have their turn.
+    """
     transactional_id, acks, _, _ = request
     name, topic_id, partitions = topic
     uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
@@ -179,6 +226,8 @@ def _append_to(
     of_topic: list[Partition] = [] if found is None else found.partitions
     count, node_id, are_valid_acks = len(of_topic), context.node_id, acks in _VALID_ACKS
     for index, records in partitions:
+        if len(rows) & _LOOKS_AT_TIME == _LOOKS_AT_TIME:
+            made.give_way_in_time()
         partition: Partition | None = None
         try:
             if found is None or not 0 <= index < count:
@@ -202,29 +251,25 @@ def _append_to(
                 raise KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
             if found.is_internal and context.client_id != _ADMIN_CLIENT_ID:
                 raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION)
-            info = partition.append(records, required_acks=acks, verification_guard=guard)
-        except KafkaError as error:
-            rows.append(_failed(context, index, error, partition, made.leaders))
-        else:
-            last_offset = info.last_offset
-            if last_offset >= partition.log.high_watermark:
-                made.pending.append(PendingAppend(partition, last_offset, rows, len(rows)))
-            rows.append(
-                (
-                    index,
-                    0,
-                    info.base_offset,
-                    info.log_append_time_ms,
-                    info.log_start_offset,
-                    (),
-                    None,
-                    _NO_LEADER,
-                )
+            info = partition.append(
+                records,
+                required_acks=acks,
+                verification_guard=guard,
+                checked=checked,
+                briefly=True,
             )
+        except TakesLong:
+            raise check_first(partition, records) from None
+        except KafkaError as error:
+            is_outside = isinstance(error, NotInTransaction)
+            row = failed_row(context, index, error, partition, made.leaders, is_outside)
+            rows.append(row)
+        else:
+            made.appended(partition, rows, index, info)
 
 
 def _respond_to(
-    services: Services, context: RequestContext, request: ProduceRequestRow, made: _Made
+    services: Services, context: RequestContext, request: ProduceRequestRow, made: Made
 ) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
     """The response; a coroutine of it where what was appended is to be waited for."""
     _, acks, timeout_ms, _ = request
@@ -270,20 +315,6 @@ def _only_known(
     return name, topic_id, [item for item in partitions if 0 <= item[0] < count]
 
 
-def _refused(
-    topics: list[TopicProduceDataRow], refusal: KafkaError
-) -> Steps[list[TopicProduceResponseRow]]:
-    responses: list[TopicProduceResponseRow] = []
-    for name, topic_id, partitions in topics:
-        rows: list[PartitionProduceResponseRow] = []
-        if partitions:
-            responses.append((name, topic_id, rows))
-        for some in cut(partitions):
-            rows += [_error_row(index, refusal, refusal.message) for index, _ in some]
-            yield
-    return responses
-
-
 def _respond(
     services: Services,
     context: RequestContext,
@@ -292,7 +323,7 @@ def _respond(
     leaders: set[int],
 ) -> ProduceResponseRow | None:
     if acks == 0:
-        _hang_up_on_error(responses)
+        hang_up_on_error(responses)
         return None
     endpoints: Sequence[NodeEndpointRow] = ()
     if leaders:
@@ -319,7 +350,7 @@ async def _await_flushes(
             flushed.append(each)
         else:
             index = each.rows[each.position][0]
-            each.rows[each.position] = _error_row(index, KafkaError(state), None)
+            each.rows[each.position] = error_row(index, KafkaError(state), None)
     if flushed and acks == ALL_IN_SYNC:
         return await _await_acks(services, context, timeout_ms, flushed, responses, leaders)
     return _respond(services, context, acks, responses, leaders)
@@ -342,56 +373,6 @@ async def _await_acks(
         index, _, base_offset, time_ms, log_start_offset, _, _, _ = each.rows[each.position]
         each.rows[each.position] = (
             *(index, code, base_offset, time_ms, log_start_offset),
-            *((), None, _NO_LEADER),
+            *((), None, NO_LEADER),
         )
     return _respond(services, context, ALL_IN_SYNC, responses, leaders)
-
-
-def _failed(
-    context: RequestContext,
-    index: int,
-    error: KafkaError,
-    partition: Partition | None,
-    leaders: set[int],
-) -> PartitionProduceResponseRow:
-    """The response for a partition that was not appended to; notes who leads it instead."""
-    if partition is None:
-        return _error_row(index, error, error.message)
-    log_start_offset = _NO_OFFSET
-    if error.code not in _WITHOUT_LOG_START_OFFSET and not isinstance(error, NotInTransaction):
-        log_start_offset = partition.log.log_start_offset
-    leader = _NO_LEADER
-    if (
-        error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
-        and context.api_version >= _FIRST_LEADER_HINT_VERSION
-    ):
-        leader = partition.current_leader(leaders)
-    # A refusal by the log has words only when single records are at fault (KIP-467).
-    message = None
-    if isinstance(error, (InvalidRecordsError, NotInTransaction)):
-        message = error.message
-    record_errors = error.record_errors if isinstance(error, InvalidRecordsError) else ()
-    return (
-        index,
-        error.code,
-        _NO_OFFSET,
-        _NO_TIME,
-        log_start_offset,
-        [(each.batch_index, each.message) for each in record_errors],
-        message,
-        leader,
-    )
-
-
-def _error_row(index: int, error: KafkaError, message: str | None) -> PartitionProduceResponseRow:
-    return (index, error.code, _NO_OFFSET, _NO_TIME, _NO_OFFSET, (), message, _NO_LEADER)
-
-
-def _hang_up_on_error(responses: list[TopicProduceResponseRow]) -> None:
-    for name, topic_id, rows in responses:
-        for index, code, *_ in rows:
-            if code != ErrorCode.NONE:
-                raise CloseConnection(
-                    f"a Produce with acks=0 to {name or topic_id}-{index} failed with "
-                    f"{ErrorCode(code).name}"
-                )

@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
-_RECORD_LIMITED: Final = 1  # share_acquire_mode
+# share_acquire_mode
+_BATCH_OPTIMIZED: Final = 0
+_RECORD_LIMITED: Final = 1
 
 _Answers = dict[TopicPartitionId, Fetched]
 
@@ -81,12 +83,19 @@ async def handle(
     pending = services.share.pending(member.group_id, outcomes)
     answers: _Answers = {}
     if session is not None and not is_renewal:
-        answers = await _fetch(services, context, session, request)
+        try:
+            answers = await _fetch(services, context, session, request)
+        except KafkaError as error:
+            return ShareFetchResponse(error_code=error.code)
         if request.share_session_epoch != INITIAL_EPOCH:
             if session.epoch != _next(request.share_session_epoch):
                 return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
             answers = _told(session, answers)
     outcomes = await services.share.stored(context, outcomes, pending)
+    if any(not services.share.partitions.is_topic(where.topic_id) for where in answers):
+        # Apache Kafka counts bytes by the topic's name, and has none: what is said of the other
+        # partitions is lost with it.
+        return ShareFetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
     response = _response(services, context, member.group_id, answers, outcomes)
     if request.share_session_epoch == FINAL_EPOCH:
         services.share.partitions.release_session(context.node_id, member)
@@ -152,6 +161,7 @@ def _session(
 async def _fetch(
     services: Services, context: RequestContext, session: ShareSession, request: ShareFetchRequest
 ) -> _Answers:
+    """Raises KafkaError(UNKNOWN_SERVER_ERROR) for an unknown acquire mode."""
     partitions = services.share.partitions
     answers: _Answers = {}
     wanted: list[TopicPartitionId] = []
@@ -164,6 +174,8 @@ async def _fetch(
             answers[where] = Fetched(error=KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
         else:
             wanted.append(where)
+    if wanted and request.share_acquire_mode not in (_BATCH_OPTIMIZED, _RECORD_LIMITED):
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # ShareAcquireMode.forId
     max_bytes = most_bytes(services.config, request.max_bytes)
     if not wanted or request.max_records == 0 or max_bytes == 0:
         return answers

@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.group_coordinator.classic_member import sync_refused
+from kafkalite.requests.request_memory import give_back
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.sync_group import SyncGroupRequestRow, SyncGroupResponseRow
 
@@ -27,13 +28,18 @@ def handle(
     group_id, _, member_id, _, protocol_type, protocol_name, _ = request
     if context.api_version >= PROTOCOL_SINCE and (protocol_type is None or protocol_name is None):
         return sync_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    context.heard_of(group_id, member_id)
     parked = services.group_coordinator.classic.sync_group(context, request)
-    return parked.response_now if parked.is_answered else _when_answered(context, parked)
+    if parked.is_answered:
+        if parked.response_now[1] == ErrorCode.NONE:
+            context.heard_of(group_id, member_id)
+        return parked.response_now
+    context.heard_of(group_id, member_id)
+    return _when_answered(context, parked)
 
 
 async def _when_answered(
     context: RequestContext, parked: Parked[SyncGroupResponseRow]
 ) -> SyncGroupResponseRow:
     await context.connection.move_to_task()
+    give_back()
     return await parked.response()

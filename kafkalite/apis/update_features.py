@@ -89,11 +89,11 @@ def _reason_against(
     level = update.max_version_level
     if level < 0:
         return "A feature version cannot be less than 0."
-    supported = of_served(services.cluster.supported_features, APIS).get(update.feature)
-    if supported is None:
-        return f"Local controller {node_id} does not support this feature."
-    lowest, highest = supported
+    known = of_served(services.cluster.supported_features, APIS)
+    lowest, highest = known.get(update.feature, (0, 0))
     if not lowest <= level <= highest:
+        if highest == 0:
+            return f"Local controller {node_id} does not support this feature."
         return f"Local controller {node_id} only supports versions {lowest}-{highest}"
     present = services.cluster.features.get(update.feature, 0)
     if level < present and kind == _UPGRADE:
@@ -103,4 +103,6 @@ def _reason_against(
         )
     if level > present and kind != _UPGRADE:
         return "Can't downgrade to a newer version."
+    if update.feature not in known:
+        return f"Feature {update.feature} not found."
     return None

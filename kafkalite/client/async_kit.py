@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 
 from kafkalite.client.async_looking import AsyncLooking
 from kafkalite.client.async_parts import (
@@ -18,7 +18,14 @@ from kafkalite.client.async_parts import (
 from kafkalite.client.async_waiting import AsyncWait
 from kafkalite.client.errors import WaitTimeout
 from kafkalite.client.kit import Do
-from kafkalite.client.values import fields_of, new_record, read_seed, text_of, written
+from kafkalite.client.values import (
+    actions_of,
+    fields_of,
+    new_record,
+    read_seed,
+    text_of,
+    written,
+)
 from kafkalite.control.answers import (
     ClusterView,
     ConnectionView,
@@ -34,10 +41,13 @@ from kafkalite.control.answers import (
     Written,
 )
 from kafkalite.control.conversion import converted
-from kafkalite.control.coordination import CoordinatorView
 from kafkalite.control.faults.rule import Action, Rule, When
-from kafkalite.control.paging import Paging
+from kafkalite.control.problems import not_found
 from kafkalite.control.questions import Seed
+
+if TYPE_CHECKING:
+    from kafkalite.control.coordination import CoordinatorView
+    from kafkalite.control.paging import Paging
 
 
 class AsyncCall(Protocol):
@@ -225,13 +235,13 @@ class AsyncKit(AsyncLooking):
         value: str | bytes | None,
         *,
         key: str | bytes | None = None,
-        partition: int = 0,
+        partition: int | None = 0,
         headers: Mapping[str, str] | None = None,
         timestamp: int | str | None = None,
         count: int = 1,
     ) -> Written:
         """Append a record, `count` times; its time in ms, or relative to the cluster's
-        ("-7d").
+        ("-7d"). None is the partition that Java's producer chooses for the key.
         """
         record = new_record(value, key, partition, headers or {}, timestamp, count)
         written: Written = await self.ask("records.write", topic=topic, records=[record])
@@ -361,7 +371,7 @@ class AsyncKit(AsyncLooking):
             probability=probability,
             seed=seed,
             lasting=lasting,
-            do=(do,) if isinstance(do, Action) else tuple(do),
+            do=actions_of(do),
             sequence=tuple(tuple(turn) for turn in sequence),
             optional=optional,
             wake=wake,
@@ -370,8 +380,10 @@ class AsyncKit(AsyncLooking):
 
     async def preset(self, name: str, **parameters: Any) -> AsyncFault:
         """Put a ready-made fault in: `preset("lost_ack", topic="orders")`."""
-        from kafkalite.control.faults.presets import preset  # rarely needed
+        from kafkalite.control.faults.presets import PRESETS, preset  # rarely needed
 
+        if name not in PRESETS:
+            raise not_found("preset", name, hint=", ".join(PRESETS))
         added = [await self._add(rule) for rule in preset(name, **parameters)]
         return added[0]
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from kafkalite.client.values import written
 from kafkalite.control.answers import UnsupportedView
-from kafkalite.control.paging import Paging
 from kafkalite.control.problems import Problem
 from kafkalite.control.sightings import EventView, Mode, RequestView, SpyView, TrafficView
+
+if TYPE_CHECKING:
+    from kafkalite.control.paging import Paging
 
 
 class AsyncLooking:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Protocol, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, Unpack
 
 from kafkalite.client.values import written
 from kafkalite.control.answers import (
@@ -17,7 +17,9 @@ from kafkalite.control.answers import (
     GroupView,
     TransactionView,
 )
-from kafkalite.control.paging import Paging
+
+if TYPE_CHECKING:
+    from kafkalite.control.paging import Paging
 
 
 class AsyncAsks(Protocol):
@@ -147,10 +149,19 @@ class AsyncGroup:
         found: GroupView = await self._kit.ask("groups.assign", group=self.id, assignment=chosen)
         return found
 
-    async def seek(self, topic: str, to: int | str, partition: int | None = None) -> GroupView:
-        """Set the offsets of a group without members: an offset, "earliest" or "latest"."""
+    async def seek(
+        self,
+        topic: str,
+        to: int | str | None = None,
+        partition: int | None = None,
+        *,
+        since: int | str | None = None,
+    ) -> GroupView:
+        """Set the offsets of a group without members: an offset, "earliest" or "latest"; or
+        `since` a time, in ms or before the cluster's ("-5m").
+        """
         found: GroupView = await self._kit.ask(
-            "groups.seek", group=self.id, topic=topic, to=to, partition=partition
+            "groups.seek", group=self.id, topic=topic, to=to, partition=partition, since=since
         )
         return found
 

@@ -284,10 +284,16 @@ def _print(answer: Any, *, as_json: bool) -> None:
             print(f"{name}: {text}")
 
 
+def _id_of(value: Any) -> Any:
+    fields = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return fields.get("id", value)
+
+
 def _print_rows(rows: list[dict[str, Any]]) -> None:
-    """A table of what is plain in each row."""
+    """A table of what is plain in each row; what has an id is shown by it."""
     if not rows:
         return
+    rows = [{name: _id_of(value) for name, value in row.items()} for row in rows]
     names = [name for name, value in rows[0].items() if not isinstance(value, (dict, list))]
     if not names:
         for row in rows:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Any, Final
+
+from msgspec import Struct
 
 By = Callable[[Any], Hashable] | str
 _SHOWN: Final = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
+class Effects(Struct, frozen=True):
     """Keys of inputs whose effects are wrong. `unasked`: an output without an input."""
 
     lost: list[Hashable]
@@ -50,7 +50,8 @@ def check_effects(
 ) -> Effects:
     """Compare inputs with outputs, records for example, by a key that both have.
 
-    `by` is a function, or the name of an attribute ("value"). With `in_order_of` the outputs of
+    `by` is a function, or the name of an attribute ("value"); text and numbers among the inputs
+    are keys themselves. With `in_order_of` the outputs of
     each of its values must come in the order of the inputs. To judge transactions read the outputs
     with `committed=True`: what was aborted is lost or unasked then.
     """
@@ -70,7 +71,9 @@ def _function(by: By) -> Callable[[Any], Hashable]:
 
 
 def _named(name: str, value: Any) -> Hashable:
-    """A field of a mapping, or an attribute."""
+    """A field of a mapping, or an attribute; text and numbers are keys themselves."""
+    if isinstance(value, (str, bytes, int, float)):
+        return value
     found: Hashable = value[name] if hasattr(value, "keys") else getattr(value, name)
     return found
 

@@ -24,8 +24,8 @@ from kafkalite.client.sweep import (
     position,
     rule_at,
 )
-from kafkalite.client.values import fields_of
-from kafkalite.control.faults.rule import Action, Rule
+from kafkalite.client.values import actions_of, fields_of
+from kafkalite.control.faults.rule import Rule
 
 if TYPE_CHECKING:
     from kafkalite.client.kit import Kit
@@ -105,7 +105,7 @@ def _reports(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.Tes
 def _plan(given: dict[str, Any]) -> Plan:
     """The runs that the marker asks for. Raises ValidationError."""
     do = given.pop("do")
-    actions: list[Action] = [do] if isinstance(do, Action) else list(do)
+    actions = actions_of(do)
     limit, pairs = given.pop("limit", MOST_POSITIONS), given.pop("pairs", False)
     return Plan(criteria(given.pop("api", None), given), actions, pairs, limit)
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kafkalite.client.kit import Kit
-from kafkalite.control.answers import GroupView
+from kafkalite.control.answers import FaultView, GroupView
 from kafkalite.control.sightings import EventView, RequestView
 
 LAST_LINES: Final = 40
@@ -19,6 +19,7 @@ def report(kit: Kit, lines: int = LAST_LINES) -> str:
     found: list[RequestView] = kit.ask("requests.list", limit=lines)
     requests = [(each.received_ms, request_line(each)) for each in found]
     parts = [f"{_time(at_ms)}  {line}" for at_ms, line in sorted([*events, *requests])[-lines:]]
+    parts += [line for fault in kit.faults.list() for line in fault_lines(fault)]
     parts += kit.faults.unfired()
     parts += [line for group in kit.groups() for line in group_lines(group)]
     return "\n".join(parts)
@@ -52,6 +53,14 @@ def _request_words(request: RequestView) -> Iterator[str]:
         yield f"by fault {request.fault}"
     if request.why:
         yield f"({request.why})"
+
+
+def fault_lines(fault: FaultView) -> Iterator[str]:
+    """A fault that was applied, and to what first: the line of it may be none of the last."""
+    if fault.hits:
+        hit, times = fault.hits[0], "once" if fault.applied == 1 else f"{fault.applied} times"
+        what = f"{', '.join(hit.did)} to {hit.api} of {hit.client_id or hit.connection}"
+        yield f"fault {fault.rule.id} was applied {times}, at {_time(hit.at_ms)}: {what}"
 
 
 def group_lines(group: GroupView) -> Iterator[str]:

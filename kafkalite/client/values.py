@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import msgspec
 
+from kafkalite.control.faults.rule import Action
+from kafkalite.control.problems import Problem
 from kafkalite.control.questions import NewRecord
 
 
@@ -26,7 +28,7 @@ def fields_of(struct: msgspec.Struct) -> dict[str, Any]:
 def new_record(
     value: str | bytes | None,
     key: str | bytes | None,
-    partition: int,
+    partition: int | None,
     headers: Mapping[str, str],
     timestamp: int | str | None,
     count: int,
@@ -50,6 +52,23 @@ def new_record(
         value_encoding,
         count,
     )
+
+
+def actions_of(do: Any) -> tuple[Action, ...]:
+    """The actions that are to be done. Raises Problem for anything else."""
+    several = isinstance(do, (list, tuple))
+    found: Sequence[Any] = cast("Sequence[Any]", do) if several else (do,)
+    for each in found:
+        if not isinstance(each, Action):
+            phases = [name for name in ("before", "after") if hasattr(each, name)]
+            name = getattr(each, "__name__", repr(each))
+            raise Problem(
+                "invalid_fault",
+                f"do is {name}, which is no action",
+                hint=" or ".join(f"{name}.{phase}" for phase in phases)
+                or 'those of kafkalite.faults are, such as drop.after and error("...")',
+            )
+    return tuple(found)
 
 
 def read_seed(path: Path) -> Mapping[str, Any]:

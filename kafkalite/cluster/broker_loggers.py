@@ -11,11 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from kafkalite.cluster.config_changes import ConfigChange, Operation
+from kafkalite.log.loggers import logger_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 ROOT: Final = "root"
 # Kafka's log of requests (RequestChannel): a line for each at DEBUG.
-request_logger: Final = logging.getLogger("kafka.request.logger")
+request_logger: Final = logger_of("kafka.request.logger")
 
 _LEVELS: Final[Mapping[str, int]] = {
     "FATAL": logging.CRITICAL,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.image import QuotaEntity
-from kafkalite.requests.slices import AT_ONCE, Steps
+from kafkalite.requests.slices import Steps, batches
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 
@@ -44,20 +44,32 @@ class QuotaChange:
     value: float | None
 
 
+def entity_of(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
+    """The entity that is named; of a type named twice the last name counts, as in a Java map."""
+    return tuple(sorted(dict(parts).items(), key=lambda part: part[0]))
+
+
+def named_twice(entity: QuotaEntity) -> KafkaError:
+    """The error for an entity, or a key of it, that a request names more than once."""
+    names = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in entity)
+    return _invalid(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{names}}})")
+
+
 def plan_quota_changes(
-    cluster: Cluster, entity: Sequence[tuple[str, str | None]], changes: Iterable[QuotaChange]
+    cluster: Cluster, entity: QuotaEntity, changes: Iterable[QuotaChange]
 ) -> Steps[list[object]]:
     """The records for changed quotas of one entity. Raises KafkaError(INVALID_REQUEST)."""
-    keys = _keys_for(_checked(entity))
-    present = cluster.image.quotas.get(tuple(sorted(entity, key=lambda part: part[0])), {})
-    records: list[object] = []
-    seen: set[str] = set()
+    by_key: dict[str, QuotaChange] = {}
     for change in changes:
-        if len(seen) >= AT_ONCE:
-            yield
-        if change.key in seen:
-            raise _invalid(f"Duplicate quota key {change.key} not updating quota for this entity")
-        seen.add(change.key)
+        yield
+        if change.key in by_key:
+            raise named_twice(entity)
+        by_key[change.key] = change
+    keys = _keys_for(entity)
+    present = cluster.image.quotas.get(entity, {})
+    records: list[object] = []
+    for change in by_key.values():
+        yield
         if change.value is None:
             if change.key in present:
                 records.append(_record(entity, change))
@@ -68,22 +80,15 @@ def plan_quota_changes(
     return records
 
 
-def _checked(entity: Sequence[tuple[str, str | None]]) -> dict[str, str | None]:
-    if not entity:
+def _keys_for(parts: QuotaEntity) -> Mapping[str, int | None]:
+    if not parts:
         raise _invalid("Invalid empty client quota entity")
-    checked: dict[str, str | None] = {}
-    for entity_type, name in entity:
-        if entity_type in checked:
-            raise _invalid(f"Invalid client quota entity, duplicate entity entry {entity_type}")
+    for entity_type, name in parts:
         if entity_type not in _TYPES:
             raise _invalid(f"Unhandled client quota entity type: {entity_type}")
         if name == "":
             raise _invalid(f"Empty {entity_type} not supported")
-        checked[entity_type] = name
-    return checked
-
-
-def _keys_for(entity: Mapping[str, str | None]) -> Mapping[str, int | None]:
+    entity = dict(parts)
     if IP not in entity:
         return _USER_KEYS
     if len(entity) > 1:
@@ -142,7 +147,7 @@ def matching_quotas(
     filters: Sequence[QuotaFilter],
     *,
     strict: bool,
-) -> list[tuple[QuotaEntity, Mapping[str, float]]]:
+) -> Steps[list[tuple[QuotaEntity, Mapping[str, float]]]]:
     """The quotas of all entities that pass; `strict`: and have nothing but what is asked for.
 
     Raises KafkaError: INVALID_REQUEST, UNSUPPORTED_VERSION for an unknown type.
@@ -161,11 +166,11 @@ def matching_quotas(
             "Invalid entity filter component combination. IP filter component should not be used "
             "with user or clientId filter component."
         )
-    return [
-        (entity, values)
-        for entity, values in quotas.items()
-        if _matches(dict(entity), exact, any_name, strict)
-    ]
+    found: list[tuple[QuotaEntity, Mapping[str, float]]] = []
+    for some in batches(tuple(quotas.items())):
+        found += (each for each in some if _matches(dict(each[0]), exact, any_name, strict))
+        yield
+    return found
 
 
 def _check_filter(item: QuotaFilter, seen: set[str]) -> None:

@@ -1,15 +1,17 @@
 """The cluster as a broker sees it: the metadata image, and what is worked out from it.
 
-Every change goes through `apply`: the records are taken into the image, then told to all that
-subscribed. None of this waits, so that a change is atomic among the broker's tasks.
+Every change goes through `applying`: the records are taken into the image, then told to all that
+subscribed. A change is atomic among the broker's tasks, unless it is of very many configs: others
+may then see some of it before the rest. It is in force when the last step is done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 from uuid import UUID
+
+from msgspec import Struct
 
 from kafkalite.cluster.features import SUPPORTED_FEATURES
 from kafkalite.cluster.ids import Ids
@@ -22,21 +24,21 @@ from kafkalite.cluster.image import (
     NewPartitions,
 )
 from kafkalite.config import BrokerConfig
-from kafkalite.requests.slices import Steps, WaitingSteps
+from kafkalite.requests.slices import Steps, WaitingSteps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 
-Subscriber = Callable[[Sequence[object]], None]
+Subscriber = Callable[[Sequence[object]], Steps[None] | None]
+"""Is told the records of a change. What takes long is done in the steps that it returns."""
 
 Decision = Callable[[], Steps[Sequence[object]]]
 """Makes records of the image as it is, in steps. It may be asked again, if that has changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """The address of a node on one listener. `security_protocol` as Kafka numbers it."""
 
     host: str
@@ -44,8 +46,7 @@ class Endpoint:
     security_protocol: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A living node; `endpoints` by listener name."""
 
     id: int
@@ -139,13 +140,19 @@ class Cluster:
         self._subscribers.append(subscriber)
 
     def apply(self, records: Sequence[object], offset: int) -> None:
+        """The same as `applying`, now."""
+        at_once(self.applying(records, offset))
+
+    def applying(self, records: Sequence[object], offset: int) -> Steps[None]:
         """Take in records that stay; `offset` is that of the last: image first, then
-        subscribers."""
-        self.cache.clear()
-        for record in records:
-            self.image.apply(record)
-        self.image.offset = offset
+        subscribers. A short change is a single step."""
         kinds = set(map(type, records))
+        for count, record in enumerate(records, 1):
+            self.image.apply(record)
+            if count % _CONFIGS_AT_ONCE == 0 and kinds == {ConfigRecord}:
+                yield
+        self.image.offset = offset
+        self.cache.clear()
         if not kinds.isdisjoint(_TOPIC_RECORDS):
             for record in records:
                 if isinstance(record, _TOPIC_RECORDS):
@@ -158,8 +165,9 @@ class Cluster:
             for record in records
         ):
             self._apply_dynamic_configs()
-        for subscriber in self._subscribers:
-            subscriber(records)
+        for steps in [subscriber(records) for subscriber in self._subscribers]:
+            if steps is not None:
+                yield from steps
 
     def addresses(self, listener_name: str) -> list[NodeAddress]:
         """The living nodes that have a listener of this name."""
@@ -291,6 +299,7 @@ class Cluster:
         raise NotImplementedError
 
 
+_CONFIGS_AT_ONCE: Final = 1024
 _TOPIC_RECORDS: Final = (NewPartitions, PartitionRecord, PartitionChangeRecord, RemoveTopicRecord)
 
 

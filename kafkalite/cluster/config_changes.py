@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
+from msgspec import Struct
+
 from kafkalite.cluster.config_validation import TABLES, ConfigValidation, invalid
-from kafkalite.cluster.image import BROKER_RESOURCE, TOPIC_RESOURCE
+from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.config import ConfigType
 from kafkalite.config.sources import find
 from kafkalite.requests.slices import Steps, WaitingSteps, cut, mapped
@@ -41,8 +42,7 @@ MAX_RECORDS: Final = 10_000
 TOO_MANY: Final = "Unable to perform excessively large batch operation."
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigChange:
+class ConfigChange(Struct, frozen=True):
     """One requested change. `operation` is the raw wire value and may be invalid."""
 
     name: str
@@ -182,6 +182,11 @@ def _planned(
     """The records of all that can be altered; `outcomes` says what becomes of each."""
     outcomes.clear()
     records: list[object] = []
+    if any(isinstance(found, UnknownOperationError) for _, found in checked):
+        checked = [
+            (resource, found if isinstance(found, KafkaError) else UnknownOperationError())
+            for resource, found in checked
+        ]
     for resource, found in checked:
         try:
             if isinstance(found, KafkaError):
@@ -221,13 +226,26 @@ def check_changes(changes: Sequence[ConfigChange]) -> Steps[None]:
         raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY)
 
 
-def check_operations(changes: Sequence[ConfigChange]) -> Steps[None]:
-    """Raises KafkaError(INVALID_REQUEST) for an unknown operation."""
+class UnknownOperationError(KafkaError):
+    """Nothing is changed: Apache Kafka's controller fails with all that it is asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def check_operations(resource_type: int, changes: Sequence[ConfigChange]) -> Steps[None]:
+    """For an unknown operation, raises KafkaError (INVALID_REQUEST of a node) or, where only the
+    controller would look at it, UnknownOperationError."""
     for some in cut(changes):
         yield
         for change in some:
-            if change.operation not in _OPERATIONS:
+            if change.operation in _OPERATIONS:
+                continue
+            if resource_type == BROKER_RESOURCE:
                 raise invalid(f"Unknown operations type {change.operation}")
+            if resource_type == BROKER_LOGGER_RESOURCE:
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+            raise UnknownOperationError
 
 
 def _check_node(name: str, node_id: int) -> None:

@@ -7,7 +7,6 @@ DynamicBrokerConfig, GroupConfig, ClientMetricsConfigs.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
@@ -34,13 +33,14 @@ from kafkalite.config.definition import ConfigType
 from kafkalite.config.listener_configs import PREFIX, STORES
 from kafkalite.config.log_dirs import check_cordoned
 from kafkalite.config.sources import find
+from kafkalite.log.loggers import logger_of
 from kafkalite.requests.slices import Steps, cut
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _MAX_VALUE_BYTES: Final = 32767
 _ELR_FEATURE: Final = "eligible.leader.replicas.version"
@@ -51,6 +51,37 @@ _STORE_OF: Final = re.compile(
 )
 _OF_LISTENER: Final = re.compile(r"listener\.name\.[^.]*\.(.*)")
 _OF_ALL_NODES: Final = (connection_limits.MOST, connection_limits.RATE, "num.network.threads")
+# With one of these of the node itself, Apache Kafka looks whether a listener's own change
+# (DynamicListenerConfig).
+_ABOUT_LISTENERS: Final = frozenset(
+    {
+        "principal.builder.class",
+        "sasl.enabled.mechanisms",
+        "sasl.jaas.config",
+        "sasl.kerberos.kinit.cmd",
+        "sasl.kerberos.min.time.before.relogin",
+        "sasl.kerberos.principal.to.local.rules",
+        "sasl.kerberos.service.name",
+        "sasl.kerberos.ticket.renew.jitter",
+        "sasl.kerberos.ticket.renew.window.factor",
+        "sasl.login.refresh.buffer.seconds",
+        "sasl.login.refresh.min.period.seconds",
+        "sasl.login.refresh.window.factor",
+        "sasl.login.refresh.window.jitter",
+        "sasl.mechanism.inter.broker.protocol",
+        "ssl.cipher.suites",
+        "ssl.client.auth",
+        "ssl.enabled.protocols",
+        "ssl.endpoint.identification.algorithm",
+        "ssl.engine.factory.class",
+        "ssl.keymanager.algorithm",
+        "ssl.protocol",
+        "ssl.provider",
+        "ssl.secure.random.implementation",
+        "ssl.trustmanager.algorithm",
+        *_OF_ALL_NODES,
+    }
+)
 _KAFKAS_OWN: Final = "org.apache.kafka."
 _CORDONED: Final = "cordoned.log.dirs"
 _MIN_IN_SYNC: Final = "min.insync.replicas"
@@ -138,7 +169,7 @@ class ConfigValidation:
         try:
             for some in cut([key for key in configs if key in definitions]):
                 for key in some:
-                    definitions[key].parse(configs[key])
+                    _parse(definitions[key], key, configs[key])
                     _check_class(definitions[key], configs[key])
                 yield
             if not name:
@@ -150,6 +181,8 @@ class ConfigValidation:
         self._check_support(known)
         if any(found.name in connection_limits.NAMES for found in known.values()):
             yield from self._check_limits(name, configs)
+        self._check_listeners(name, configs, changed)
+        yield
         yield from self._check_stores(name, configs, changed)
         if _MIN_IN_SYNC in changed and self._cluster.features.get(_ELR_FEATURE):
             if name:
@@ -177,6 +210,24 @@ class ConfigValidation:
             except ConfigError as error:
                 raise invalid(str(error)) from None
 
+    def _check_listeners(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
+        """Check that a running listener's own configs do not change beside those of the node."""
+        present = self._cluster.image.configs.get((BROKER_RESOURCE, name), {})
+        differing = [key for key in changed if present.get(key) != configs.get(key)]
+        if _ABOUT_LISTENERS.isdisjoint(differing):
+            return
+        for listener in self._cluster.config.listeners():
+            prefix = f"{PREFIX}{listener.name.lower()}."
+            own = (key.removeprefix(prefix) for key in differing if key.startswith(prefix))
+            if any(key not in STORES and key not in _OF_ALL_NODES for key in own):
+                raise invalid(
+                    _in_all(
+                        "Configs cannot be updated dynamically for existing listener "
+                        f"ListenerName({listener.name.upper()}), restart broker or create a new "
+                        "listener for update"
+                    )
+                )
+
     def _check_stores(self, name: str, configs: Configs, changed: Sequence[str]) -> Steps[None]:
         """Check the stores of the listeners that get other ones (SslFactory)."""
         listeners: dict[str, None] = {}
@@ -188,11 +239,8 @@ class ConfigValidation:
             try:
                 self._cluster.check_stores(int(name), listener, configs)
             except ConfigError as error:
-                raise invalid(
-                    "Invalid value org.apache.kafka.common.config.ConfigException: Validation of "
-                    f"dynamic config update of SSLFactory failed: {error} for configuration "
-                    "Invalid dynamic configuration"
-                ) from None
+                reason = f"Validation of dynamic config update of SSLFactory failed: {error}"
+                raise invalid(_in_all(reason)) from None
 
     def _check_dynamic(self, name: str, configs: Configs, changed: Mapping[str, ConfigDef]) -> None:
         """Check that a running node takes these, at this level (DynamicBrokerConfig.validate)."""
@@ -224,11 +272,13 @@ class ConfigValidation:
         yield
         if not name:
             raise invalid("Default group resources are not allowed.")
-        for key, text in configs.items():
-            if key not in GROUP_CONFIGS:
-                raise ConfigError(f"Unknown group config name: {key}")
-            GROUP_CONFIGS[key].parse(text)
-        self._check_group_limits(configs)
+        unknown = next((key for key in configs if key not in GROUP_CONFIGS), None)
+        if unknown is not None:
+            raise ConfigError(f"Unknown group config name: {unknown}")
+        in_order = [key for key in GROUP_CONFIGS if key in configs]
+        for key in in_order:
+            GROUP_CONFIGS[key].parse(configs[key])
+        self._check_group_limits({key: configs[key] for key in sorted(in_order, key=_limit_place)})
 
     def _check_group_limits(self, configs: Configs) -> None:
         """The brokers' limits hold for every group (GroupConfig.validateValues)."""
@@ -270,6 +320,12 @@ class ConfigValidation:
                 )
 
 
+def _limit_place(key: str) -> tuple[str, bool]:
+    """Kafka holds the configs of a family against their limits in turn, the interval first."""
+    family, _, rest = key.partition(".")
+    return family, rest != "heartbeat.interval.ms"
+
+
 def _check_default(names: Sequence[str]) -> None:
     """Check that all nodes may have these together. Raises ConfigError.
 
@@ -299,12 +355,25 @@ def _check_class(definition: ConfigDef, text: str) -> None:
         f"Invalid value {text} for configuration {definition.name}: "
         f"Class {text} could not be found."
     )
-    if not definition.dynamic:
-        reason = (
-            f"Invalid value org.apache.kafka.common.config.ConfigException: {reason} for "
-            "configuration Invalid dynamic configuration"
-        )
-    raise ConfigError(reason)
+    raise ConfigError(reason if definition.dynamic else _in_all(reason))
+
+
+def _parse(definition: ConfigDef, key: str, text: str) -> None:
+    """Check a value. Raises ConfigError; a listener's static config is read with all others."""
+    try:
+        definition.parse(text)
+    except ConfigError as error:
+        if definition.dynamic or not key.startswith(PREFIX):
+            raise
+        raise ConfigError(_in_all(str(error))) from None
+
+
+def _in_all(reason: str) -> str:
+    """A reason to refuse all configs of a node together, in Kafka's words."""
+    return (
+        f"Invalid value org.apache.kafka.common.config.ConfigException: {reason} for "
+        "configuration Invalid dynamic configuration"
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -7,9 +7,10 @@ takes every change while running, so that both lead to the same state. No other 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
@@ -65,8 +66,7 @@ BROKER_RECORDS: Final = (
 QuotaEntity = tuple[tuple[str, str | None], ...]
 
 
-@dataclass(slots=True)
-class PartitionState:
+class PartitionState(Struct):
     """The replicas and the leader of a partition (Kafka's PartitionRegistration)."""
 
     replicas: list[int]
@@ -82,16 +82,14 @@ class PartitionState:
     leader_recovery_state: int = 0
 
 
-@dataclass(slots=True)
-class NewPartitions:
+class NewPartitions(Struct):
     """The states of a topic's next partitions: what as many PartitionRecords add up to."""
 
     topic_id: UUID
     states: list[PartitionState]
 
 
-@dataclass(slots=True)
-class TopicState:
+class TopicState(Struct):
     """A topic; a partition's index is its position in the list."""
 
     name: str
@@ -99,8 +97,7 @@ class TopicState:
     partitions: list[PartitionState] = field(default_factory=list[PartitionState])
 
 
-@dataclass(slots=True)
-class BrokerState:
+class BrokerState(Struct):
     """A registered broker. A fenced one is known, but leads nothing and is not shown to clients."""
 
     node_id: int

@@ -10,12 +10,12 @@ last may go then. A start reads the newest snapshot, and the log from there on.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
 
 from kafkalite.cluster.record_codec import decode_record, encode_record
 from kafkalite.cluster.snapshot import (
@@ -28,6 +28,7 @@ from kafkalite.cluster.snapshot import (
 )
 from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.log import AppendOrigin
+from kafkalite.log.loggers import logger_of
 from kafkalite.requests.slices import Steps, WaitingSteps
 from kafkalite.wire.control_records import CONTROL_KEY, ControlRecordType
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from kafkalite.log.log import Log
     from kafkalite.log.open_files import FileSlice
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 METADATA_TOPIC: Final = "__cluster_metadata"
 
@@ -56,14 +57,16 @@ _ENCODED_AT_ONCE: Final = 64
 _READ_BYTES: Final = 4 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataLogConfig:
+class MetadataLogConfig(Struct, frozen=True):
     """Limits for snapshots and old segments, named as the broker's configs (KIP-630)."""
 
     metadata_log_max_record_bytes_between_snapshots: int = 20_971_520
     metadata_log_max_snapshot_interval_ms: int = 3_600_000
     metadata_max_retention_bytes: int = 104_857_600
     metadata_max_retention_ms: int = 604_800_000
+
+
+_DEFAULTS: Final = MetadataLogConfig()
 
 
 class MetadataLog:
@@ -73,7 +76,7 @@ class MetadataLog:
         self,
         log: Log,
         now_ms: Callable[[], int],
-        config: MetadataLogConfig = MetadataLogConfig(),
+        config: MetadataLogConfig = _DEFAULTS,
     ) -> None:
         """Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         self._log = log

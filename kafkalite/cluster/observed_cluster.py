@@ -74,7 +74,7 @@ class ObservedCluster(Cluster):
     def taking_in(self, changes: Sequence[object], offset: int) -> Steps[None]:
         """Take in changes, some at a time; `offset` is the last record that they stand for."""
         for piece in pieces(changes):
-            self.apply(piece, self.image.offset)
+            yield from self.applying(piece, self.image.offset)
             yield
         self.apply((), offset)
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalite.cluster.record_codec import decode_record, encode_record
+from kafkalite.log.files import write_all
 from kafkalite.wire.control_records import CONTROL_KEY, ControlRecordType, control_record_type
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored import decode, encode
@@ -74,11 +75,8 @@ def write_snapshot(
     size = 0
     try:
         for batch in _batches(snapshot.epoch, records, last_ms):
-            rest = memoryview(batch)
-            while rest:
-                written = files.pwritev(descriptor, [rest], size)
-                size += written
-                rest = rest[written:]
+            write_all(files, descriptor, batch, size)
+            size += len(batch)
         files.sync(descriptor)
     finally:
         files.close(descriptor)

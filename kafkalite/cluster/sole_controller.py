@@ -1,8 +1,7 @@
 """The controller of a cluster that is one process: one metadata log, several nodes over it.
 
 Every change goes through `write`: the records are appended to the metadata log first, then applied.
-There is no other way to change the image, and none of this waits, so that a change is atomic among
-the broker's tasks.
+There is no other way to change the image.
 """
 
 from __future__ import annotations
@@ -73,7 +72,7 @@ class SoleController(Cluster):
             config, cluster_id=cluster_id, directory_ids=directory_ids, place_log=place_log
         )
         self._log = log
-        self._writer = MetadataWriter(log, self._take_in)
+        self._writer = MetadataWriter(log, self._taking_in)
         # Many changes before any client hears of them: flushed together.
         self._is_starting = False
         # A change of the rules may give partitions a leader that have none.
@@ -139,8 +138,8 @@ class SoleController(Cluster):
         # No client hears of a change before it is on the disk, as in Kafka.
         self._writer.append(batch, changes, must_flush=not self._is_starting)
 
-    def _take_in(self, changes: Sequence[object], offset: int) -> None:
-        self.apply(changes, offset)
+    def _taking_in(self, changes: Sequence[object], offset: int) -> Steps[None]:
+        yield from self.applying(changes, offset)
         for each in changes:
             if isinstance(each, ConfigRecord) and each.name == UNCLEAN_ELECTION:
                 self._must_elect = True

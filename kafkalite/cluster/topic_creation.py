@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
+
+from msgspec import Struct, field
 
 from kafkalite.cluster.image import TOPIC_RESOURCE, unified
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
@@ -33,8 +34,7 @@ _AT_ONCE: Final = 16
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class NewTopic:
+class NewTopic(Struct, frozen=True):
     """A requested topic. -1 means the broker's default. `assignments` are replicas by partition.
 
     `null_configs` are the configs that were given without a value, however often each.
@@ -50,8 +50,7 @@ class NewTopic:
     retry_seconds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class CreatedTopic:
+class CreatedTopic(Struct, frozen=True):
     """The topic that was made, or would have been."""
 
     topic_id: UUID
@@ -120,6 +119,12 @@ class TopicCreation:
                 f"The topic {name} currently has {present} partition(s); {total_count} would not "
                 "be an increase.",
             )
+        if assignments is not None and len(assignments) != total_count - present:
+            raise KafkaError(
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"Attempted to add {total_count - present} additional partition(s), but only "
+                f"{len(assignments)} assignment(s) were specified.",
+            )
         if total_count - present > _MAX_NEW_PARTITIONS:
             raise KafkaError(
                 ErrorCode.POLICY_VIOLATION,
@@ -129,12 +134,6 @@ class TopicCreation:
         if assignments is None:
             replicas = yield from self._place(total_count - present, factor, first=present)
         else:
-            if len(assignments) != total_count - present:
-                raise KafkaError(
-                    ErrorCode.INVALID_REPLICA_ASSIGNMENT,
-                    f"Attempted to add {total_count - present} additional partition(s), but only "
-                    f"{len(assignments)} assignment(s) were specified.",
-                )
             for index, assigned in enumerate(assignments):
                 self._check_assignment(present + index, assigned, factor)
             replicas = [list(assigned) for assigned in assignments]

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, cast
+
+from msgspec.structs import replace
 
 from kafkalite.config.choices import check_choices
 from kafkalite.config.connection_limits import check_at_start

@@ -5,7 +5,8 @@
     max.connections.per.ip               of an address
     max.connections.per.ip.overrides     of single addresses and hosts, as host:count
 
-`max.connection.creation.rate` (KIP-612) is of the node and of a listener likewise.
+`max.connection.creation.rate` (KIP-612) is of the node and of a listener likewise, and
+`queued.max.request.bytes` (KIP-72) of the node.
 
 Source of rules and words: Kafka's SocketServerConfigs, KafkaConfig, ConnectionQuotas.
 """
@@ -26,6 +27,7 @@ MOST: Final = "max.connections"
 RATE: Final = "max.connection.creation.rate"
 PER_ADDRESS: Final = "max.connections.per.ip"
 OVERRIDES: Final = "max.connections.per.ip.overrides"
+QUEUED: Final = "queued.max.request.bytes"
 NAMES: Final = frozenset({MOST, RATE, PER_ADDRESS, OVERRIDES})
 
 _COMMA: Final = re.compile(r"\s*,\s*")
@@ -88,7 +90,9 @@ def check_addresses(most: int, overrides_text: str) -> None:
 
 
 def check_at_start(config: BrokerConfig) -> None:
-    """Check the limits of addresses. Raises ConfigError, which names the config."""
+    """Check limits together. Raises ConfigError, which names the config."""
+    if 0 < config.integer(QUEUED) < config.integer("socket.request.max.bytes"):
+        raise ConfigError(f"{QUEUED} must be larger or equal to socket.request.max.bytes")
     text = config.string(OVERRIDES) or ""
     try:
         check_addresses(config.integer(PER_ADDRESS), text)

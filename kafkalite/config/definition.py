@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum, IntEnum
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 ConfigValue = bool | int | float | str | tuple[str, ...] | None
 
@@ -55,8 +56,7 @@ class Support(Enum):
 _WHOLE_NUMBERS: Final = {ConfigType.SHORT: 16, ConfigType.INT: 32, ConfigType.LONG: 64}
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigDef:
+class ConfigDef(Struct, frozen=True):
     """One line of a table. `dynamic` is "", "per-broker" or "cluster-wide"."""
 
     name: str
@@ -195,20 +195,24 @@ def _range_check(low_text: str, high_text: str | None, also_text: str | None) ->
     return check
 
 
-_DURATION = re.compile(
-    r"(?=P.)P(?:[0-9]+D)?(?:T(?=.)(?:[0-9]+H)?(?:[0-9]+M)?(?:[0-9]+(?:\.[0-9]+)?S)?)?",
-    re.IGNORECASE,
-)
-
-
 def _check_offset_reset(value: ConfigValue) -> str | None:
     text = str(value)
-    prefix, _, duration = text.partition(":")
-    if text in ("latest", "earliest") or (
-        prefix == "by_duration" and _DURATION.fullmatch(duration)
-    ):
+    if text in ("latest", "earliest") or _is_by_duration(text):
         return None
-    return "Valid values are 'latest', 'earliest' and 'by_duration:<ISO 8601 duration>'"
+    return (
+        f"Invalid value `{text}` for configuration share.auto.offset.reset. The value must be "
+        "either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'."
+    )
+
+
+def _is_by_duration(text: str) -> bool:
+    from kafkalite.config.java_duration import duration_ns  # rarely needed
+
+    prefix, _, duration = text.partition(":")
+    try:
+        return prefix == "by_duration" and duration_ns(duration) >= 0
+    except ValueError:
+        return False
 
 
 def _read_table(name: str) -> dict[str, ConfigDef]:

@@ -7,16 +7,16 @@ stay those of Kafka 4 (KIP-896). Behaviour that changed without a version is tha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 TABLE: Final = Path(__file__).parent / "releases.table"
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Struct, frozen=True):
     """The versions of each API by its key, lowest and highest, and the features' levels."""
 
     name: str

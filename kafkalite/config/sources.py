@@ -6,8 +6,6 @@ log.retention.ms; one underscore stands for a dot, two for an underscore, three 
 
 from __future__ import annotations
 
-import difflib
-import logging
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,12 +14,16 @@ from typing import Final
 from kafkalite.config.definition import (
     AUTHORIZER_CONFIGS,
     BROKER_CONFIGS,
+    CLIENT_METRICS_CONFIGS,
+    GROUP_CONFIGS,
+    TOPIC_CONFIGS,
     ConfigDef,
     ConfigError,
     Support,
 )
+from kafkalite.log.loggers import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # A slip of the finger leaves a name this similar (difflib's ratio). Less is another name.
 _CLOSE_ENOUGH: Final = 0.8
@@ -184,6 +186,16 @@ def find(name: str) -> ConfigDef | None:
     return BROKER_CONFIGS.get(name) or AUTHORIZER_CONFIGS.get(name)
 
 
+def is_sensitive(name: str) -> bool:
+    """Tells whether the value of a config, of any resource, is never to be shown.
+
+    A name that is not known may be a plugin's password. Source: KafkaConfig.maybeSensitive.
+    """
+    tables = TOPIC_CONFIGS, GROUP_CONFIGS, CLIENT_METRICS_CONFIGS
+    definition = find(name) or next((each[name] for each in tables if name in each), None)
+    return definition is None or definition.sensitive
+
+
 def check(
     properties: Mapping[str, str],
     *,
@@ -231,5 +243,7 @@ def _check(properties: Mapping[str, str], *, strict_names: bool) -> None:
 
 
 def _suggestion(name: str) -> str:
+    import difflib  # rarely needed
+
     close = difflib.get_close_matches(name, BROKER_CONFIGS, n=1, cutoff=_CLOSE_ENOUGH)
     return f" (did you mean {close[0]}?)" if close else ""

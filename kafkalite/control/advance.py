@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 from kafkalite.broker import Broker
 from kafkalite.control.answers import Advanced, Due
 from kafkalite.control.clock import ClusterClock
+from kafkalite.control.due import due_next, lock_named, producers
 from kafkalite.coordinators.transaction_coordinator.transaction import TransactionState
 from kafkalite.group_coordinator.interventions import MemberOfGroup
 from kafkalite.wire.errors import KafkaError
-
-if TYPE_CHECKING:
-    from kafkalite.replica.share.share_partitions import AcquisitionLock, SharePartitions
 
 # Timers that fire for ever within one jump would keep the loop: nothing has so many.
 _MOST_STEPS: Final = 100_000
@@ -41,6 +39,7 @@ async def advance(
     services = broker.services
     groups = services.group_coordinator.interventions
     report = Advanced(from_ms=clock.now_ms())
+    offsets_before = groups.committed_offsets()
     target = clock.time() + by_ms / 1000
     if members == "keep":
         report.kept_members = groups.put_off(connected, by_ms / 1000)
@@ -53,11 +52,15 @@ async def advance(
         if due > target:
             break
         if due > now:
-            clock.forward(due - now)
+            clock.step(due - now)
         _expire(broker, clock, report)
     clock.forward(max(0.0, target - clock.time()))
     _expire(broker, clock, report)
     await _do_jobs(broker, clock, report)
+    report.fired += [
+        Due(clock.now_ms(), f"offset of group {group} for {topic}-{partition} ended")
+        for group, topic, partition in sorted(offsets_before - groups.committed_offsets())
+    ]
     report.now_ms = clock.now_ms()
     report.notes += _notes(broker, by_ms)
     upcoming = due_next(broker, clock)
@@ -77,30 +80,34 @@ def _expire(broker: Broker, clock: ClusterClock, report: Advanced) -> None:
     queues = broker.services.share.opened_partitions
     if queues is not None:
         report.fired += [
-            Due(clock.now_ms(), f"{_named(queues, lock)} ran out")
+            Due(clock.now_ms(), f"{lock_named(queues, lock)} ran out")
             for lock in queues.locks()
             if lock.at <= clock.time()
         ]
         queues.release_due()
 
 
-def _named(queues: SharePartitions, lock: AcquisitionLock) -> str:
-    key = lock.key
-    return (
-        f"acquisition lock of member {lock.member_id} in group {key.group_id} "
-        f"on {queues.topic_name(key.topic_id)}-{key.partition}"
-    )
-
-
 async def _do_jobs(broker: Broker, clock: ClusterClock, report: Advanced) -> None:
-    transactions = broker.services.transaction_coordinator
+    services = broker.services
+    transactions = services.transaction_coordinator
     open_before = _ongoing(broker)
     transactions.abort_timed_out()
     report.aborted += sorted(open_before - _ongoing(broker))
     report.fired += [
         Due(clock.now_ms(), f"the transaction of {name} timed out") for name in report.aborted
     ]
+    ids_before = {each.transactional_id for each in transactions.all()}
     transactions.remove_expired()
+    ids_left = {each.transactional_id for each in transactions.all()}
+    report.fired += [
+        Due(clock.now_ms(), f"the transactional id {name} ended")
+        for name in sorted(ids_before - ids_left)
+    ]
+    groups = services.group_coordinator.interventions
+    # The sweep also removes empty groups without offsets, so it is not done for nothing.
+    if any(each.at_ms <= clock.now_ms() for each in groups.offset_expiries()):
+        with suppress(KafkaError):  # a failing disk, which the coordinator's log says
+            groups.expire_offsets()
     if broker.services.security.has_tokens:
         tokens = broker.services.cluster.image.delegation_tokens
         there = list(tokens)
@@ -111,11 +118,38 @@ async def _do_jobs(broker: Broker, clock: ClusterClock, report: Advanced) -> Non
             for token_id in there
             if token_id not in tokens
         ]
-    logs = broker.services.logs.manager
-    segments_before = sum(len(log.segments) for log in logs.logs)
+    silent = [each for each in producers(broker) if each[0] <= clock.now_ms()]
+    segments_before = _segments(broker)
+    leaders_before = _leaders(broker)
     await broker.background.catch_up()
-    segments_after = sum(len(log.segments) for log in logs.logs)
-    report.deleted_segments = max(0, segments_before - segments_after)
+    report.fired += [
+        Due(clock.now_ms(), f"producer {producer_id} ended in {log.name}")
+        for _, log, producer_id in sorted(silent, key=lambda each: (each[1].name, each[2]))
+        if producer_id not in log.producer_state.producers
+    ]
+    report.deleted_segments = len(segments_before - _segments(broker))
+    report.fired += [
+        Due(clock.now_ms(), f"node {leader} leads {topic}-{index} again")
+        for (topic, index), leader in _leaders(broker).items()
+        if leaders_before.get((topic, index), leader) != leader
+    ]
+
+
+def _segments(broker: Broker) -> set[tuple[str, int]]:
+    """The log and the first offset of each segment."""
+    return {
+        (log.name, each.base_offset)
+        for log in broker.services.logs.manager.logs
+        for each in log.segments
+    }
+
+
+def _leaders(broker: Broker) -> dict[tuple[str, int], int]:
+    return {
+        (topic.name, each.index): each.leader_id
+        for topic in broker.services.topics.all()
+        for each in topic.partitions
+    }
 
 
 def _ongoing(broker: Broker) -> set[str]:
@@ -143,31 +177,3 @@ def _notes(broker: Broker, by_ms: int) -> list[str]:
             "them here)"
         )
     return notes
-
-
-def due_next(broker: Broker, clock: ClusterClock, limit: int = 20) -> list[Due]:
-    """Says what time will bring about next: ends of sessions, of acquisition locks and of
-    transactions, the earliest first."""
-    now_ms, now = clock.now_ms(), clock.time()
-    due = [
-        Due(
-            now_ms + round((each.at - now) * 1000),
-            f"session of member {each.member_id} in group {each.group_id}",
-        )
-        for each in broker.services.group_coordinator.interventions.deadlines()
-    ]
-    queues = broker.services.share.opened_partitions
-    if queues is not None:
-        due += [
-            Due(now_ms + round((each.at - now) * 1000), _named(queues, each))
-            for each in queues.locks()
-        ]
-    due += [
-        Due(
-            each.start_timestamp_ms + each.timeout_ms,
-            f"timeout of the transaction of {each.transactional_id}",
-        )
-        for each in broker.services.transaction_coordinator.all()
-        if each.state is TransactionState.ONGOING
-    ]
-    return sorted(due, key=lambda each: each.at_ms)[:limit]

@@ -40,7 +40,11 @@ class TopicView(Struct, frozen=True):
 
 
 class MemberView(Struct, frozen=True):
-    """A member; `ready`: it has acknowledged what it is assigned."""
+    """A member; `ready`: it has acknowledged what it is assigned.
+
+    `session_ends_in_ms` and `silent_ms`, the time since it was heard of, are null while it is
+    parked in a request. `is_waited_for`: the group does not go on without it.
+    """
 
     member_id: str
     instance_id: str | None
@@ -49,6 +53,8 @@ class MemberView(Struct, frozen=True):
     ready: bool
     assigned: dict[str, list[int]]
     session_ends_in_ms: int | None
+    silent_ms: int | None = None
+    is_waited_for: bool = False
 
 
 class CommittedView(Struct, frozen=True):

@@ -22,6 +22,8 @@ class ClusterClock:
         self._ahead_ms = 0
         self._ahead_seconds = 0.0
         self._skew_ms = 0
+        # Kind A is whole milliseconds. Deadlines are not: a jump of many steps stays exact.
+        self._left_over_ms = 0.0
         self._stands_at: tuple[int, float] | None = None
         self._subscribers: list[Callable[[], None]] = []
 
@@ -70,15 +72,21 @@ class ClusterClock:
         return self._ahead_ms if stands_at is None else stands_at[0] - wall_clock_ms()
 
     def forward(self, seconds: float) -> None:
-        """Move kinds A and B on, frozen or not."""
-        whole_ms = round(seconds * 1000)
+        """Move kinds A and B on, frozen or not, and tell."""
+        self.step(seconds)
+        self._tell()
+
+    def step(self, seconds: float) -> None:
+        """Move on within a jump, of which its end is told."""
+        exact_ms = seconds * 1000 + self._left_over_ms
+        whole_ms = round(exact_ms)
+        self._left_over_ms = exact_ms - whole_ms
         if self._stands_at is None:
             self._ahead_ms += whole_ms
             self._ahead_seconds += seconds
         else:
             now_ms, now = self._stands_at
             self._stands_at = now_ms + whole_ms, now + seconds
-        self._tell()
 
     def freeze(self) -> None:
         """Stand still. Frozen twice is frozen once."""
@@ -105,6 +113,7 @@ class ClusterClock:
         self.run()
         self._skew_ms = 0
         self._ahead_ms = 0
+        self._left_over_ms = 0.0
         self._tell()
 
     def _tell(self) -> None:

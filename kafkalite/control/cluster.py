@@ -8,14 +8,13 @@ is opened while nothing happens, once a first reset has shown that there may be 
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 import trio
+from msgspec.structs import replace
 
 from kafkalite.broker import Broker
 from kafkalite.cluster.ids import seeded_id
@@ -27,6 +26,7 @@ from kafkalite.control.forgetting import TRASH, emptied, forgetting, removed
 from kafkalite.control.spare import Spare
 from kafkalite.control.spy.spy import Spy
 from kafkalite.log.files import FILES, UnsyncedFiles
+from kafkalite.log.loggers import lines_are_about, logger_of, name_within
 from kafkalite.requests.slices import in_slices_of_task
 from kafkalite.server.listener import (
     Listener,
@@ -41,19 +41,12 @@ if TYPE_CHECKING:
     from kafkalite.control.clusters import Clusters
     from kafkalite.control.faults.faults import Faults
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # The loop has this long for what was waiting before a broker is forgotten.
 _FORGET_AFTER_SECONDS: Final = 0.05
-
-
-@dataclass(frozen=True, slots=True)
-class Was:
-    """Says what a reset threw away."""
-
-    topics: int
-    records: int
-    groups: int
+# The cluster of a process that is there first.
+DEFAULT: Final = "default"
 
 
 class ControlledCluster:
@@ -72,7 +65,7 @@ class ControlledCluster:
         keeps_directory: bool = False,
         loop: Loop | None = None,
     ) -> None:
-        self.name = name
+        self.name, self.log_name, self.within = name, "", ""
         self.loop = loop
         self.root = root
         self._config = config
@@ -94,8 +87,18 @@ class ControlledCluster:
         self._fill: Callable[[Path], None] | None = None
         self.ended = trio.Event()
         self.resets = 0
+        # Another number once it has other data; those who are told when another broker begins.
+        self.data_number = 0
+        self.begun: set[Callable[[], None]] = set()
         # All clusters, for the verbs that faults do to this one.
         self.verbs_of: Clusters | None = None
+
+    def called(self, name: str) -> None:
+        """Have a name, which lines of the log tell; a broker's first cluster has the broker's."""
+        self.name = name
+        self.log_name = self.within if name == DEFAULT else name_within(self.within, name)
+        for listener in self.broker.listeners:
+            listener.cluster = self.log_name
 
     def begin_with(self, fill: Callable[[Path], None]) -> None:
         """Before `run`: have `fill` make the data directory that it begins with."""
@@ -105,6 +108,11 @@ class ControlledCluster:
     def cluster_id(self) -> str | None:
         """Its id; None before `open` where chance decides."""
         return self._cluster_id
+
+    @property
+    def core(self) -> Core:
+        """The broker that serves now, with what belongs to it."""
+        return self._core
 
     @property
     def broker(self) -> Broker:
@@ -162,9 +170,12 @@ class ControlledCluster:
     def _begin(self, core: Core) -> None:
         """From here on this broker is the cluster."""
         self._core = core
+        self.called(self.name)
         self.spy.attach()
         if self._faults is not None:
             self._faults.attach(self)
+        for each in tuple(self.begun):
+            each()
 
     def _open(
         self, *, listeners: Collection[Listener], clock: ClusterClock, directory: Path | None = None
@@ -196,6 +207,7 @@ class ControlledCluster:
     async def _serve(
         self, core: Core, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED
     ) -> None:
+        lines_are_about(self.log_name)
         try:
             await core.broker.serve(task_status=task_status)
             if core.broker.is_abandoned:
@@ -215,17 +227,6 @@ class ControlledCluster:
             await removed(core.directory)
 
     # Reset
-
-    def counts(self) -> Was:
-        """Says how much there is."""
-        services = self.broker.services
-        topics = [topic for topic in services.topics.all() if not topic.is_internal]
-        logs = [partition.log for topic in topics for partition in topic.partitions]
-        return Was(
-            len(topics),
-            sum(log.log_end_offset - log.log_start_offset for log in logs),
-            sum(1 for _ in services.group_coordinator.interventions.groups()),
-        )
 
     async def reset(
         self,
@@ -317,6 +318,7 @@ class ControlledCluster:
         new = self._spare.take(listeners) if takes_spare else None
         if new is None:
             new = self._open(listeners=listeners, clock=clock, directory=directory)
+        self.data_number += 1
         self._begin(new)
         # From here on nothing from before reaches what comes after.
         old.is_replaced = True

@@ -8,29 +8,29 @@ import math
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import trio
+from msgspec import Struct
 
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.control import snapshots
 from kafkalite.control.answers import SnapshotView
-from kafkalite.control.cluster import ControlledCluster
+from kafkalite.control.cluster import DEFAULT, ControlledCluster
 from kafkalite.control.durations import seconds
 from kafkalite.control.forgetting import removed
 from kafkalite.control.problems import Problem, not_found
 from kafkalite.control.questions import CreateCluster
 from kafkalite.control.ready import Ready
 from kafkalite.log.errors import InconsistentDataDirectory
+from kafkalite.log.loggers import lines_about, name_within
 from kafkalite.log.meta_properties import random_id
 from kafkalite.server.listener import StartError
 from kafkalite.wire.errors import KafkaError
 
-DEFAULT: Final = "default"
 # It is made in memory, and unpacked on the disk.
 MOST_EXPORTED_BYTES: Final = 512 << 20
 _LOOK_FOR_IDLE_SECONDS: Final = 5.0
@@ -38,8 +38,7 @@ _LOOK_FOR_IDLE_SECONDS: Final = 5.0
 _READY_SECONDS: Final = 60.0
 
 
-@dataclass(slots=True)
-class _Made:
+class _Made(Struct):
     """A cluster that was made for somebody, and how long it may be idle."""
 
     cluster: ControlledCluster
@@ -83,6 +82,8 @@ class Clusters:
         self._nursery: trio.Nursery
         # Tests make many clusters that are alike: one like the last is opened in advance.
         self._last: tuple[CreateCluster, float] | None = None
+        # The one that is ready, or on its way, was made for this; others may come meanwhile.
+        self._ready_for: CreateCluster | None = None
         self._ready = Ready(self._opening_next, _let_go)
         default.verbs_of = self
 
@@ -140,8 +141,9 @@ class Clusters:
             )
         self._coming.add(name)
         try:
-            cluster = await self._opened(request)
-            cluster.name = name
+            with lines_about(name_within(self._default.within, name)):
+                cluster = await self._opened(request)
+            cluster.called(name)
             idle = math.inf if request.idle_end is None else seconds(request.idle_end)
             made = _Made(cluster, trio.Event(), idle, trio.current_time())
             await self._nursery.start(self._run, made)
@@ -161,8 +163,10 @@ class Clusters:
         if request.from_ is not None:
             open_it = self._opening(request)
         else:
-            last = self._last
-            ready = self._ready.take_if(lambda _: last is not None and _are_alike(request, last[0]))
+            made_for = self._ready_for
+            ready = self._ready.take_if(
+                lambda _: made_for is not None and _are_alike(request, made_for)
+            )
             if ready is not None:
                 return ready
             try:
@@ -177,8 +181,9 @@ class Clusters:
         """Opens a cluster like the last one, where one can be."""
         if self._last is None:
             return None
+        self._ready_for = self._last[0]
         try:
-            open_it = self._opening(self._last[0])
+            open_it = self._opening(self._ready_for)
         except Problem:
             return None
 
@@ -233,7 +238,7 @@ class Clusters:
             cluster = ControlledCluster("", BrokerConfig(configs), root, loop=self._default.loop)
         except ConfigError as error:
             raise Problem("invalid_config", str(error)) from None
-        cluster.verbs_of = self
+        cluster.verbs_of, cluster.within = self, self._default.within
         return cluster
 
     async def _run(

@@ -45,15 +45,28 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Says what conditions look at. `now` is trio's clock, `client_ids` that of each open
-    connection, and `stands_still` tells whether the cluster's time does.
+    """Says what conditions look at, when they look: a cluster may begin anew meanwhile.
+
+    `now` is trio's clock, `client_ids` are those of open connections, `stands_still` tells whether
+    the cluster's time does. `data_number` is another once there are other data.
     """
 
-    broker: Broker
-    book: RuleBook
+    broker_now: Callable[[], Broker]
+    book_now: Callable[[], RuleBook]
     client_ids: Callable[[], list[str]]
     now: Callable[[], float]
     stands_still: Callable[[], bool]
+    data_number: Callable[[], int]
+
+    @property
+    def broker(self) -> Broker:
+        """The broker that serves now."""
+        return self.broker_now()
+
+    @property
+    def book(self) -> RuleBook:
+        """The rules that hold now."""
+        return self.book_now()
 
 
 Look = Callable[[], Looked]
@@ -62,9 +75,7 @@ WAITING = "counts for a wait"
 
 
 def look_for(until: Until, sight: Sight) -> Look:
-    """A function that looks whether the condition holds. Raises Problem for one that says
-    nothing.
-    """
+    """A function that looks whether it holds. Raises Problem for one that says nothing."""
     given = [name for name in until.__struct_fields__ if getattr(until, name) is not None]
     if len(given) != 1:
         raise Problem(
@@ -114,10 +125,14 @@ def _missing_in(group: GroupView, wanted: GroupIs) -> list[str]:
         missing.append(f"{len(members)} of {wanted.members} members are there ({came})")
     if wanted.assigned:
         waiting = [member for member in members if not member.ready]
+        late = [member for member in waiting if member.is_waited_for] or waiting
         if not members:
             missing.append("it has no members")
+        if 0 < len(late) < len(waiting):
+            there = ", ".join(_named(member) for member in waiting if member not in late)
+            missing.append(f"{len(waiting) - len(late)} of {len(members)} are there ({there})")
         if waiting:
-            names = ", ".join(_waited_for(member) for member in waiting)
+            names = ", ".join(_waited_for(member) for member in late)
             missing.append(f"waiting for {names}")
         elif group.state != "Stable" and members:
             missing.append("its members are not all assigned yet")
@@ -142,15 +157,15 @@ def _named(member: MemberView) -> str:
 
 
 def _waited_for(member: MemberView) -> str:
-    if member.session_ends_in_ms is None:
+    if member.session_ends_in_ms is None or member.silent_ms is None:
         return member.member_id
-    return f"{member.member_id} (its session ends in {shown(member.session_ends_in_ms)})"
+    silent, left = shown(member.silent_ms), shown(member.session_ends_in_ms)
+    return f"{member.member_id} (last heard of {silent} ago, its session ends in {left})"
 
 
 def _look_for_records(wanted: RecordsAre, sight: Sight) -> Look:
     def count() -> int | None:
-        topic = sight.broker.services.topics.get(wanted.topic)
-        if topic is None:
+        if (topic := sight.broker.services.topics.get(wanted.topic)) is None:
             return None
         partitions = topic_view(topic).partitions
         return sum(
@@ -159,10 +174,13 @@ def _look_for_records(wanted: RecordsAre, sight: Sight) -> Look:
             if wanted.partition in (None, each.partition)
         )
 
-    base = (count() or 0) if wanted.since_now else 0
+    data, base = sight.data_number(), (count() or 0) if wanted.since_now else 0
 
     def look() -> Looked:
+        nonlocal data, base
         found = count()
+        if data != sight.data_number():  # what is there in the beginning is not new
+            data, base = sight.data_number(), (found or 0) if wanted.since_now else 0
         if found is None:
             return Looked(False, {}, f"topic {wanted.topic} does not exist")
         records = found - base
@@ -201,10 +219,8 @@ def _look_for_committed(wanted: CommittedIs, sight: Sight) -> Look:
         for each in committed_by(sight.broker, wanted.group):
             if (each.topic, each.partition) == (wanted.topic, wanted.partition):
                 met = each.offset >= wanted.offset
-                because = (
-                    f"group {wanted.group} has committed {each.offset} of {place}, "
-                    f"not {wanted.offset}"
-                )
+                found = f"group {wanted.group} has committed {each.offset} of {place}"
+                because = f"{found}, not {wanted.offset}"
                 return Looked(met, {"offset": each.offset}, "" if met else because)
         return Looked(False, {}, f"group {wanted.group} has committed nothing of {place}")
 
@@ -228,18 +244,22 @@ def _look_for_request(wanted: RequestCame, sight: Sight) -> Look:
     """Counts with a rule of its own, which goes with the function that looks."""
     from weakref import finalize
 
-    state = sight.book.add(
-        Rule(when=wanted.when, times=None, do=(Action(count=True),), optional=True, note=WAITING)
-    )
+    rule = Rule(when=wanted.when, times=None, do=(Action(count=True),), optional=True, note=WAITING)
+    book = sight.book
+    state = book.add(rule)
 
     def look() -> Looked:
+        nonlocal book, state
+        if sight.book is not book:  # a reset has begun another one
+            book, state = sight.book, sight.book.add(rule)
+            finalize(look, book.discard, state)
         met = state.matched >= wanted.count
         because = f"{state.matched} of {wanted.count} such requests came"
         if not state.matched:
-            because += f" ({state.why_unfired()})"
+            because += f" ({state.what_came()})"
         return Looked(met, {"requests": state.matched}, "" if met else because)
 
-    finalize(look, sight.book.discard, state)
+    finalize(look, book.discard, state)
     return look
 
 
@@ -290,9 +310,8 @@ def _look_for_topic(wanted: TopicIs, sight: Sight) -> Look:
     def look() -> Looked:
         topic = sight.broker.services.topics.get(wanted.name)
         if topic is None:
-            return Looked(
-                not wanted.exists, {"exists": False}, f"topic {wanted.name} does not exist"
-            )
+            absent = f"topic {wanted.name} does not exist"
+            return Looked(not wanted.exists, {"exists": False}, absent)
         if not wanted.exists:
             return Looked(False, {"exists": True}, f"topic {wanted.name} is still there")
         without = [each.index for each in topic.partitions if each.leader_id == NO_LEADER]

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import trio
+from msgspec import Struct, field
 
 from kafkalite.broker import Broker
 from kafkalite.control.clock import ClusterClock
 
 
-@dataclass(slots=True)
-class Core:
+class Was(Struct, frozen=True):
+    """Says what a reset threw away."""
+
+    topics: int
+    records: int
+    groups: int
+
+
+class Core(Struct):
     """A broker that is open. Its successor begins with another one."""
 
     broker: Broker
@@ -27,3 +34,14 @@ class Core:
         """Let go a broker that never served."""
         self.broker.abandon()
         self.broker.__exit__(None, None, None)
+
+    def counts(self) -> Was:
+        """Says how much there is."""
+        services = self.broker.services
+        topics = [topic for topic in services.topics.all() if not topic.is_internal]
+        logs = [partition.log for topic in topics for partition in topic.partitions]
+        return Was(
+            len(topics),
+            sum(log.log_end_offset - log.log_start_offset for log in logs),
+            sum(1 for _ in services.group_coordinator.interventions.groups()),
+        )

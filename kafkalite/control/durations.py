@@ -32,7 +32,12 @@ def seconds(text: str, *, field: str = "duration") -> float:
     """The same in seconds, and never negative."""
     value = milliseconds(text, field=field)
     if value < 0:
-        raise Problem("invalid_duration", f"{field} is {text!r}, which is negative", value=text)
+        raise Problem(
+            "invalid_duration",
+            f"{field} is {text!r}, which is negative",
+            value=text,
+            hint="write it without the minus",
+        )
     return value / 1000
 
 

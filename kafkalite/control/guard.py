@@ -11,4 +11,5 @@ LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 def new_token() -> str:
     """A token that cannot be guessed."""
-    return secrets.token_urlsafe(_TOKEN_BYTES)
+    # A word that begins with a dash is a flag where it is given by hand.
+    return secrets.token_hex(_TOKEN_BYTES)

@@ -8,7 +8,6 @@ be our own, a body is JSON (a form cannot send that), and the token must be ther
 from __future__ import annotations
 
 import hmac
-import logging
 import re
 import socket
 from collections.abc import Mapping, Sequence
@@ -26,13 +25,14 @@ from kafkalite.control.guard import LOOPBACK
 from kafkalite.control.problems import Problem
 from kafkalite.control.uploads import spooled
 from kafkalite.control.verbs import EVENT_STREAM, VERBS, Verb
+from kafkalite.log.loggers import logger_of
 from kafkalite.server.http import HttpRequest, HttpResponse, HttpServer, HttpStream, Send
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.ui.page_files import PageFiles
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 PREFIX: Final = "/v1"
 _WITHOUT_TOKEN: Final = frozenset({"health"})

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import logging
+from importlib import import_module
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import trio
 
 from kafkalite.control.guard import LOOPBACK, new_token
-from kafkalite.control.http import ControlServer
+from kafkalite.log.loggers import logger_of
 from kafkalite.server.listener import StartError, bind, joined
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.control.clusters import Clusters
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class ControlPort:
@@ -50,13 +50,19 @@ class ControlPort:
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
         """Serve verbs until the default cluster has ended."""
-        server = ControlServer(clusters, self._token, self._hosts, has_page=self._has_page)
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(server.serve, self._socket.dup())
+            nursery.start_soon(self._serve_when_asked, clusters)
             logger.info("control port at %s: it can do everything", self.address["url"])
             task_status.started()
             await clusters.default.ended.wait()
             nursery.cancel_scope.cancel()
+
+    async def _serve_when_asked(self, clusters: Clusters) -> None:
+        """Import verbs and HTTP when the first client is there: it waits in the kernel."""
+        await trio.lowlevel.wait_readable(self._socket)
+        http = await trio.to_thread.run_sync(import_module, "kafkalite.control.http")
+        server = http.ControlServer(clusters, self._token, self._hosts, has_page=self._has_page)
+        await server.serve(self._socket.dup())
 
     @property
     def address(self) -> dict[str, str]:

@@ -28,7 +28,7 @@ class Problem(Exception):
     def __init__(
         self, code: str, detail: str, *, value: object = None, hint: str | None = None
     ) -> None:
-        super().__init__(detail)
+        super().__init__(detail if hint is None else f"{detail} ({hint})")
         self.code = code
         self.detail = detail
         self.value = value

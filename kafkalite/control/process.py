@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, Self
 
 import trio
 
-from kafkalite.control.cluster import ControlledCluster
-from kafkalite.control.clusters import DEFAULT, Clusters
+from kafkalite.control.cluster import DEFAULT, ControlledCluster
+from kafkalite.control.clusters import Clusters
 from kafkalite.control.port import ControlPort
 
 if TYPE_CHECKING:

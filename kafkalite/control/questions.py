@@ -212,12 +212,13 @@ SnapshotText: TypeAlias = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-
 class NewRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A record, `count` times; its time in ms, or relative to the cluster's: "-7d".
 
-    `json` and `base64` are other ways to write its value.
+    `json` and `base64` are other ways to write its value. A record without a
+    partition (null) goes to that which Java's producer chooses for its key, or to the first.
     """
 
     value: str | None = None
     key: str | None = None
-    partition: int = 0
+    partition: int | None = 0
     headers: dict[str, str] = {}
     timestamp: int | str | None = None
     key_encoding: Encoding = "utf-8"
@@ -249,12 +250,15 @@ class CommittedOffset(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SeekGroup(Struct, frozen=True, forbid_unknown_fields=True):
-    """The place where a group goes on, in all partitions unless told: "earliest", "latest"."""
+    """The place where a group goes on, in all partitions unless told: an offset, "earliest",
+    "latest", or with `since` the first record of a time: ms, or before the cluster's ("-5m").
+    """
 
     group: str
     topic: str
-    to: int | str
+    to: int | str | None = None
     partition: int | None = None
+    since: int | str | None = None
 
 
 class ExpireMembers(Struct, frozen=True, forbid_unknown_fields=True):

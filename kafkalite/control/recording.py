@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from kafkalite.control.problems import Problem
+from kafkalite.control.spy.frames import answer_without_secrets, request_without_secrets
 from kafkalite.control.spy.ring import Entry, Ring
 
 MOST_BYTES: Final = 512 << 20
@@ -80,17 +81,18 @@ class Tape(Ring):
         for kind, number, cluster_ms in self.order:
             entry = entries[number - 1]
             connection = connections.setdefault(entry.client, len(connections) + 1)
-            frame = entry.frame if kind == ASKED else answer_of(entry) if kind == ANSWERED else b""
-            yield Passed(kind, number, connection, entry.node, cluster_ms, frame)
+            yield Passed(kind, number, connection, entry.node, cluster_ms, _frame(entry, kind))
 
 
 def _nothing() -> None:
     """The tape of a recording is looked at in the end."""
 
 
-def answer_of(entry: Entry) -> bytes:
-    """The bytes of an answer; zeros where they were in a file that is gone."""
-    return b"".join(bytes(each) if isinstance(each, int) else each for each in entry.answer)
+def _frame(entry: Entry, kind: int) -> bytes:
+    """The bytes of it for a file, without passwords, keys and tokens."""
+    if kind == ASKED:
+        return request_without_secrets(entry)
+    return answer_without_secrets(entry) if kind == ANSWERED else b""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,10 @@ from kafkalite.control.advance import advance
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.faults.matching import API_NAMES
 from kafkalite.control.given_out import GivenOut
-from kafkalite.control.recording import ANSWERED, ASKED, Passed, Recording, Tape, answer_of
+from kafkalite.control.recording import ANSWERED, ASKED, Passed, Recording, Tape
+from kafkalite.control.secrets import without_secrets
 from kafkalite.control.sightings import Difference, Replayed
+from kafkalite.control.spy.frames import answer_of
 from kafkalite.control.spy.jsonable import message_as_json
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import Request, decode_request, decode_response, encode_request
@@ -210,7 +212,8 @@ def _answer(request: Request, frame: bytes) -> Any:
     """An answer as JSON."""
     key, version = request.api_key, request.api_version
     try:
-        return message_as_json(decode_response(key, version, memoryview(frame)[4:])[1], version)
+        _, answer = decode_response(key, version, memoryview(frame)[4:])
+        return message_as_json(without_secrets(answer), version)
     except ProtocolViolation as error:
         return {"undecodable": str(error)}
 

@@ -31,6 +31,7 @@ from kafkalite.control.operations import (
     unsupported,
 )
 from kafkalite.control.problems import Problem
+from kafkalite.log.loggers import lines_about
 
 _CLUSTER: Final = "/clusters/{cluster}"
 EVENT_STREAM: Final = "text/event-stream"
@@ -54,6 +55,12 @@ class Verb:
     def request(self) -> Any:
         """The type of what it is asked with."""
         return get_type_hints(self.function)["request"]
+
+    def asked(self, **fields: Any) -> Any:
+        """A request that Python puts together. Raises Problem for what it may not be."""
+        from kafkalite.control.conversion import checked
+
+        return checked(self.request(**fields))
 
     @property
     def answer(self) -> Any:
@@ -101,9 +108,11 @@ class Verb:
         arguments: dict[str, Any] = {"request": request}
         if "clusters" in wanted:
             arguments["clusters"] = all_clusters
-        if "cluster" in wanted:
-            arguments["cluster"] = all_clusters.get(cluster)
-        return await self.function(**arguments)
+        if "cluster" not in wanted:
+            return await self.function(**arguments)
+        arguments["cluster"] = about = all_clusters.get(cluster)
+        with lines_about(about.log_name):
+            return await self.function(**arguments)
 
 
 def _of(path: str = "") -> str:
@@ -213,16 +222,22 @@ _TABLE: Final = (
 VERBS: Final[dict[str, Verb]] = {verb.name: verb for verb in _TABLE}
 
 
+def verb_of(name: str) -> Verb:
+    """The verb of that name. Raises Problem."""
+    if name not in VERBS:
+        raise Problem("unknown_verb", f"there is no verb {name!r}", value=name)
+    return VERBS[name]
+
+
 def request_of(name: str, arguments: dict[str, Any]) -> Any:
     """The request of a verb that a fault is to do. Raises Problem."""
     from msgspec import ValidationError
 
     from kafkalite.control.conversion import converted
 
-    if name not in VERBS:
-        raise Problem("unknown_verb", f"there is no verb {name!r}", value=name)
+    verb = verb_of(name)
     try:
-        return converted(arguments, VERBS[name].request, strict=False)
+        return converted(arguments, verb.request, strict=False)
     except ValidationError as error:
         raise Problem("invalid_fault", f"{name} does not take this: {error}") from None
 

@@ -96,9 +96,11 @@ def group_view(broker: Broker, group: Group) -> GroupView:
     )
 
 
-def _session_left_ms(broker: Broker, deadline: float) -> int | None:
-    left = deadline - broker.clock.time()
-    return None if left == float("inf") else max(0, round(left * 1000))
+def _session_ms(broker: Broker, group: Group, member_id: str) -> tuple[int | None, int | None]:
+    session = broker.services.group_coordinator.interventions.session(group, member_id)
+    if session is None:
+        return None, None
+    return round(session.left * 1000), round(session.silent * 1000)
 
 
 def _classic_members(broker: Broker, group: ClassicGroup) -> list[MemberView]:
@@ -111,7 +113,10 @@ def _classic_members(broker: Broker, group: ClassicGroup) -> list[MemberView]:
             member.client_host,
             is_stable and member.member_id not in group.pending_sync,
             _classic_assignment(member.assignment) if is_stable else {},
-            _session_left_ms(broker, member.session.deadline),
+            *_session_ms(broker, group, member.member_id),
+            member.answer_join is None
+            if group.state is ClassicGroupState.PREPARING_REBALANCE
+            else member.member_id in group.pending_sync,
         )
         for member in group.members.values()
     ]
@@ -132,7 +137,7 @@ def _classic_assignment(assignment: bytes) -> dict[str, list[int]]:
 def _modern_members(broker: Broker, group: AnyModernGroup) -> list[MemberView]:
     views: list[MemberView] = []
     for member in group.members.values():
-        timers = group.timers.get(member.member_id)
+        is_ready = member.is_reconciled_to(group.assignment_epoch)
         assigned = member.assigned
         views.append(
             MemberView(
@@ -140,11 +145,12 @@ def _modern_members(broker: Broker, group: AnyModernGroup) -> list[MemberView]:
                 member.instance_id,
                 member.client_id,
                 member.client_host,
-                member.is_reconciled_to(group.assignment_epoch),
+                is_ready,
                 {_topic_name(broker, each): sorted(assigned[each]) for each in assigned}
                 if isinstance(assigned, Mapping)
                 else _read_by(broker, group, assigned.active),
-                None if timers is None else _session_left_ms(broker, timers.session.deadline),
+                *_session_ms(broker, group, member.member_id),
+                not is_ready,
             )
         )
     return views

@@ -8,7 +8,7 @@ besides: not all that may be waited for is written anywhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import trio
@@ -42,29 +42,66 @@ class _Waker:
         self._changed = trio.Event()
 
 
-async def wait_for(until: Until, timeout_seconds: float, sight: Sight, holds: Holds) -> Waited:
+class _Watch:
+    """Has a waker told of what changes, in the broker that serves now."""
+
+    def __init__(
+        self, until: Until, sight: Sight, holds: Callable[[], Holds], waker: _Waker
+    ) -> None:
+        self._until, self._sight, self._holds_now, self._waker = until, sight, holds, waker
+        self.begin()
+
+    def begin(self) -> None:
+        """Watch."""
+        self._watched = list(_watched(self._until, self._sight.broker))
+        self._book, self._holds = self._sight.book, self._holds_now()
+        for watchers in self._watched:
+            watchers.add(self._waker)
+        self._book.subscribe(self._waker.try_complete)
+        self._holds.subscribe(self._waker.try_complete)
+
+    def end(self) -> None:
+        """Watch no more."""
+        for watchers in self._watched:
+            watchers.discard(self._waker)
+        self._book.unsubscribe(self._waker.try_complete)
+        self._holds.unsubscribe(self._waker.try_complete)
+
+
+async def wait_for(
+    until: Until,
+    timeout_seconds: float,
+    sight: Sight,
+    holds: Callable[[], Holds],
+    begun: set[Callable[[], None]],
+) -> Waited:
     """Wait for a condition, but not longer than that. Raises Problem for a condition without
     sense.
+
+    The functions in `begun` are called when the cluster begins anew, before anything is served:
+    the wait goes on with what is there then.
     """
     began = trio.current_time()
     look = look_for(until, sight)
     result = look()
     waker = _Waker()
-    watched = list(_watched(until, sight.broker))
-    for watchers in watched:
-        watchers.add(waker)
-    sight.book.subscribe(waker.try_complete)
-    holds.subscribe(waker.try_complete)
+    watch = _Watch(until, sight, holds, waker)
+
+    def goes_on() -> None:
+        watch.end()
+        watch.begin()
+        look()  # it counts from here
+        waker.try_complete()
+
+    begun.add(goes_on)
     try:
         while not result.met and trio.current_time() < began + timeout_seconds:
             with trio.move_on_at(began + timeout_seconds):
                 await waker.wait()
             result = look()
     finally:
-        for watchers in watched:
-            watchers.discard(waker)
-        sight.book.unsubscribe(waker.try_complete)
-        holds.unsubscribe(waker.try_complete)
+        begun.discard(goes_on)
+        watch.end()
     took_ms = round((trio.current_time() - began) * 1000)
     return Waited(result.met, took_ms, result.seen, result.because)
 

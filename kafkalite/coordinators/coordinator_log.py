@@ -7,7 +7,6 @@ coordinator's. Here `__consumer_offsets` is given to the group coordinator in th
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +17,7 @@ from kafkalite.group_coordinator.state_log import (
     ReplayedRecord,
     StateRecord,
 )
+from kafkalite.log.loggers import logger_of
 from kafkalite.wire.control_records import ControlRecordType, read_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from kafkalite.wire.messages.stored import decode, decode_key, value_class_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.topics import Topics
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 READ_BYTES: Final = 1 << 20
 # The bytes of fewer records are not counted.

@@ -8,9 +8,10 @@ of `__consumer_offsets` are others, that topics have come, grown or gone.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING
 from uuid import UUID
+
+from msgspec.structs import fields
 
 from kafkalite.cluster.image import GROUP_RESOURCE, NewPartitions
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog

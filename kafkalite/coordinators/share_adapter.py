@@ -142,6 +142,11 @@ class ShareServices:
         return self._coordinator
 
     @property
+    def state_write_count(self) -> int:
+        """The updates of states that were written since the start."""
+        return 0 if self._coordinator is None else self._coordinator.write_count
+
+    @property
     def linger_seconds(self) -> float:
         """The time that updates of states wait for others, as configured; 0 for -1, which lets
         the broker choose."""

@@ -5,7 +5,6 @@ Source: Kafka's GroupConfig, ShareGroupConfig, ShareGroupConfigProvider.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -16,10 +15,7 @@ from kafkalite.replica.share.share_partition import ShareLimits
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
 
-_DURATION: Final = re.compile(
-    r"P(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?", re.IGNORECASE
-)
-_UNIT_SECONDS: Final = (86_400, 3_600, 60, 1)
+_NS_PER_MS: Final = 1_000_000
 
 
 class ShareGroupSettings:
@@ -37,7 +33,7 @@ class ShareGroupSettings:
 
     def limits(self, group_id: str) -> ShareLimits:
         own = self._configs_of(group_id)
-        renew = own.get("share.renew.acknowledge.enable", "true")
+        renew = _text(own, "share.renew.acknowledge.enable", "true")
         return ShareLimits(
             record_lock_duration_seconds=self.record_lock_duration_ms(group_id) / 1000,
             delivery_count_limit=self._within(own, "delivery.count.limit"),
@@ -59,22 +55,20 @@ class ShareGroupSettings:
 
     def reset_timestamp_ms(self, group_id: str) -> int:
         """The offset to begin at, as ListOffsets has it: -1 latest, -2 earliest, or a timestamp."""
-        reset = self._configs_of(group_id).get("share.auto.offset.reset", "latest")
+        reset = _text(self._configs_of(group_id), "share.auto.offset.reset", "latest")
         if reset == "latest":
             return LATEST
         if reset == "earliest":
             return EARLIEST
-        return self._now_ms() - duration_ms(reset.partition(":")[2])
+        from kafkalite.config.java_duration import duration_ns  # rarely needed
+
+        return self._now_ms() - duration_ns(reset.partition(":")[2]) // _NS_PER_MS
 
     def reads_committed_only(self, group_id: str) -> bool:
-        level = self._configs_of(group_id).get("share.isolation.level", "read_uncommitted")
-        return level.lower() == "read_committed"
+        own = self._configs_of(group_id)
+        return _text(own, "share.isolation.level", "read_uncommitted") == "read_committed"
 
 
-def duration_ms(text: str) -> int:
-    """An ISO 8601 duration of days, hours, minutes, seconds. Raises ValueError."""
-    found = _DURATION.fullmatch(text)
-    if found is None:
-        raise ValueError(f"{text!r} is no duration")
-    parts = zip(found.groups(), _UNIT_SECONDS, strict=True)
-    return int(sum(float(part) * seconds for part, seconds in parts if part) * 1000)
+def _text(own: Mapping[str, str], name: str, default: str) -> str:
+    """A group's own config without the spaces around it, which are kept as they were said."""
+    return own.get(name, default).strip()

@@ -16,7 +16,7 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.compile_source import SourceWriter
 from kafkalite.wire.rows import LargeResponse, SharedResponse
-from kafkalite.wire.schema import Shape, fields_of
+from kafkalite.wire.schema import KeptRow, Shape, fields_of, has_kept_rows
 
 # By error code, or by another word where there is none.
 Errors = Counter[int | str]
@@ -69,7 +69,8 @@ def _compiled(struct: type[Any], *, rows: bool, in_steps: bool) -> Any:
     lines.append("    yield" if in_steps else "    pass")
     _write(lines, struct, "message", 1, rows=rows, in_steps=in_steps)
     source = "\n".join(lines)
-    writer = SourceWriter(0, flexible=False, names={"count_held": _count_held})
+    names = {"KeptRow": KeptRow, "count_held": _count_held}
+    writer = SourceWriter(0, flexible=False, names=names)
     return writer.execute(source, "count", f"errors of {struct.__name__}")
 
 
@@ -101,6 +102,11 @@ def _write(
                 lines.append(f"{indent}for {inner} in {value} or ():")
                 if in_steps:
                     lines.append(f"{indent}    yield")
+                if rows and has_kept_rows(field.element):
+                    lines.append(
+                        f"{indent}    if {inner}.__class__ is KeptRow and {inner}.has_no_errors:"
+                    )
+                    lines.append(f"{indent}        continue")
             else:
                 lines.append(f"{indent}{inner} = {value}")
                 lines.append(f"{indent}if {inner} is not None:")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.cluster.image import NO_LEADER
+from kafkalite.cluster.image import NO_LEADER, PartitionState
 from kafkalite.coordinators.transaction_coordinator.transaction import TransactionState
 from kafkalite.metrics.table import METRICS
 
@@ -24,6 +24,10 @@ _COUNTED: Final = (
     "kafkalite_under_min_isr_partitions",
     "kafkalite_at_min_isr_partitions",
     "kafkalite_offline_partitions",
+    "kafkalite_reassigning_partitions",
+    "kafkalite_replicas",
+    "kafkalite_offline_replicas",
+    "kafkalite_failed_replicas",
 )
 
 
@@ -34,6 +38,7 @@ def read(services: Services, readings: Readings) -> Iterator[None]:
     fenced = sum(each.fenced for each in brokers)
     readings.put("kafkalite_nodes", len(brokers) - fenced, "alive")
     readings.put("kafkalite_nodes", fenced, "fenced")
+    readings.put("kafkalite_metadata_offset", services.cluster.image.offset)
     for directory in services.logs.manager.directories:
         online = directory.failure is None
         readings.put("kafkalite_log_directory_online", int(online), str(directory.path))
@@ -44,12 +49,14 @@ def read(services: Services, readings: Readings) -> Iterator[None]:
     yield
     yield from _topics(services, readings)
     yield from _groups(services, readings)
+    yield from _share_groups(services, readings)
     _transactions(services, readings)
     yield from _clients(services, readings)
 
 
 def _topics(services: Services, readings: Readings) -> Iterator[None]:
     counts: Counter[str] = Counter()
+    max_lag = 0
     for topic in list(services.topics.all()):
         received_bytes = received_records = 0
         for partition in topic.partitions:
@@ -60,7 +67,9 @@ def _topics(services: Services, readings: Readings) -> Iterator[None]:
                 readings.put("kafkalite_log_size_bytes", log.size_bytes, *labels)
                 readings.put("kafkalite_log_start_offset", log.log_start_offset, *labels)
                 readings.put("kafkalite_log_end_offset", log.log_end_offset, *labels)
-            counts.update(_standing_of(partition))
+                fetch_state = partition.fetch_state
+                max_lag = max(max_lag, (fetch_state and fetch_state.lag) or 0)
+            counts.update(_standing_of(partition, topic.states[partition.index]))
         if received_records:
             readings.put("kafkalite_topic_received_bytes_total", received_bytes, topic.name)
             readings.put("kafkalite_topic_received_records_total", received_records, topic.name)
@@ -68,18 +77,28 @@ def _topics(services: Services, readings: Readings) -> Iterator[None]:
     readings.put("kafkalite_topics", len(services.topics))
     for name in _COUNTED:
         readings.put(name, counts[name])
+    readings.put("kafkalite_replica_max_lag_records", max_lag)
     shrink_count, expand_count = services.topics.isr_changes
     readings.put("kafkalite_isr_changes_total", shrink_count, "shrink")
     readings.put("kafkalite_isr_changes_total", expand_count, "expand")
 
 
-def _standing_of(partition: Partition) -> Iterator[str]:
+def _standing_of(partition: Partition, known: PartitionState) -> Iterator[str]:
     """The metrics that count a partition."""
     yield "kafkalite_partitions"
+    if partition.is_here:
+        yield "kafkalite_replicas"
+        if partition.log.offline_reason is not None:
+            yield "kafkalite_offline_replicas"
+        fetch_state = partition.fetch_state
+        if fetch_state is not None and fetch_state.is_stopped:
+            yield "kafkalite_failed_replicas"
     if partition.leader_id == NO_LEADER:
         yield "kafkalite_offline_partitions"
     if not partition.is_ours:
         return
+    if known.adding_replicas or known.removing_replicas:
+        yield "kafkalite_reassigning_partitions"
     in_sync, needed = len(partition.in_sync_replicas), partition.needed_in_sync
     if partition.leader_id != NO_LEADER:
         yield "kafkalite_leaders"
@@ -115,6 +134,30 @@ def _lag(services: Services, readings: Readings, shard: Shard, group_id: str) ->
                 lag = max(0, topic.partitions[index].high_watermark - committed.offset)
                 readings.put("kafkalite_group_committed_offset", committed.offset, *labels)
                 readings.put("kafkalite_group_lag_records", lag, *labels)
+
+
+def _share_groups(services: Services, readings: Readings) -> Iterator[None]:
+    share = services.share
+    readings.put("kafkalite_share_state_writes_total", share.state_write_count)
+    partitions = share.opened_partitions
+    session_count = 0 if partitions is None else partitions.session_count
+    readings.put("kafkalite_share_sessions", session_count)
+    if partitions is None:
+        return
+    from kafkalite.replica.share.acknowledgement import AcknowledgeType
+
+    for kind in AcknowledgeType:
+        if kind is AcknowledgeType.GAP:  # Apache Kafka counts none
+            continue
+        count = partitions.acknowledged[kind]
+        readings.put("kafkalite_share_acknowledged_records_total", count, kind.name.lower())
+    for each in partitions.opened():
+        key = each.key
+        labels = (key.group_id, partitions.topic_name(key.topic_id) or "", str(key.partition))
+        readings.put("kafkalite_share_in_flight_records", each.in_flight_count, *labels)
+        readings.put("kafkalite_share_in_flight_batches", len(each.batches), *labels)
+        readings.put("kafkalite_share_lock_timeouts_total", each.lock_timeout_count, *labels)
+        yield
 
 
 def _transactions(services: Services, readings: Readings) -> None:

@@ -114,11 +114,42 @@ _TABLE: Final = (
         "Partitions without a leader, on any broker: OfflinePartitionsCount.",
     ),
     Metric(
+        "kafkalite_reassigning_partitions",
+        _GAUGE,
+        (),
+        "Partitions led here whose replicas are being moved: ReassigningPartitions.",
+    ),
+    Metric("kafkalite_replicas", _GAUGE, (), "Partitions with a replica here: PartitionCount."),
+    Metric(
+        "kafkalite_offline_replicas",
+        _GAUGE,
+        (),
+        "Replicas here whose logs have failed: OfflineReplicaCount.",
+    ),
+    Metric(
+        "kafkalite_failed_replicas",
+        _GAUGE,
+        (),
+        "Replicas here that copy nothing until the metadata change: FailedPartitionsCount.",
+    ),
+    Metric(
+        "kafkalite_replica_max_lag_records",
+        _GAUGE,
+        (),
+        "Records that a replica here lacks of what its leader has committed, at most: MaxLag.",
+    ),
+    Metric(
         "kafkalite_isr_changes_total",
         _COUNTER,
         ("change",),
         "In-sync replicas of partitions led here that shrank or expanded: IsrShrinksPerSec and "
         "IsrExpandsPerSec.",
+    ),
+    Metric(
+        "kafkalite_metadata_offset",
+        _GAUGE,
+        (),
+        "The last record of the metadata that was taken in: last-applied-record-offset.",
     ),
     # Logs
     Metric(
@@ -159,6 +190,39 @@ _TABLE: Final = (
         _GAUGE,
         ("group", "topic", "partition"),
         "Offsets between what a group has committed and the high watermark.",
+    ),
+    # Share groups
+    Metric("kafkalite_share_sessions", _GAUGE, (), "Share sessions here: ShareSessionsCount."),
+    Metric(
+        "kafkalite_share_in_flight_records",
+        _GAUGE,
+        ("group", "topic", "partition"),
+        "Records of an open share partition from its start offset to the last one delivered: "
+        "InFlightMessageCount.",
+    ),
+    Metric(
+        "kafkalite_share_in_flight_batches",
+        _GAUGE,
+        ("group", "topic", "partition"),
+        "The batches that they are: InFlightBatchCount.",
+    ),
+    Metric(
+        "kafkalite_share_lock_timeouts_total",
+        _COUNTER,
+        ("group", "topic", "partition"),
+        "Records of an open share partition whose lock ran out: AcquisitionLockTimeoutPerSec.",
+    ),
+    Metric(
+        "kafkalite_share_acknowledged_records_total",
+        _COUNTER,
+        ("type",),
+        "Records that members of share groups acknowledged: RecordAcknowledgementsPerSec.",
+    ),
+    Metric(
+        "kafkalite_share_state_writes_total",
+        _COUNTER,
+        (),
+        "Updates of states that the share coordinator wrote: write-total.",
     ),
     # Transactions
     Metric("kafkalite_transactions", _GAUGE, ("state",), "Transactional ids by state."),

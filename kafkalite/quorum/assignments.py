@@ -6,7 +6,6 @@ Source: AssignmentsManager; KIP-858.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any, Final
@@ -14,6 +13,7 @@ from uuid import UUID
 
 import trio
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.quorum.channel import ControllerChannel, NoController
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.assign_replicas_to_dirs import (
@@ -23,7 +23,7 @@ from kafkalite.wire.messages.assign_replicas_to_dirs import (
     TopicDataRequest,
 )
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 TopicIdPartition = tuple[UUID, int]
 

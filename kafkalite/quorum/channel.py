@@ -7,15 +7,15 @@ Source: NodeToControllerChannelManager.
 
 from __future__ import annotations
 
-import logging
 from typing import Any, Final, Protocol
 
 import trio
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.peers.link import Address, Connect, Link, PeerGone, connect_tcp
 from kafkalite.wire.errors import ErrorCode
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # NodeToControllerRequestThread looks for the active controller that often.
 _BACKOFF_SECONDS: Final = 0.1

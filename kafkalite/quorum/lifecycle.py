@@ -9,7 +9,6 @@ Source: BrokerLifecycleManager, BrokerState.
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -18,6 +17,7 @@ from uuid import UUID
 
 import trio
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.quorum.channel import ControllerChannel, NoController
 from kafkalite.quorum.registration import Registration, RegistrationRefused
 from kafkalite.wire.errors import ErrorCode
@@ -26,7 +26,7 @@ from kafkalite.wire.messages.broker_heartbeat import (
     BrokerHeartbeatResponse,
 )
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 NO_BROKER_EPOCH: Final = -1
 # While starting, Kafka asks that often whether it has caught up.

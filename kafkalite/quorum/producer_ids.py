@@ -5,17 +5,17 @@ Source: RPCProducerIdManager.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Final
 
 import trio
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.quorum.channel import ControllerChannel, NoController
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _PREFETCH_SHARE: Final = 0.9
 _BACKOFF_SECONDS: Final = 0.05

@@ -6,11 +6,11 @@ controllers take the last shutdown for an unclean one (KIP-966). Source: Cluster
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID, uuid4
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.broker_registration import (
     BrokerRegistrationRequest,
@@ -18,7 +18,7 @@ from kafkalite.wire.messages.broker_registration import (
     Listener,
 )
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Errors that no second attempt changes, and the advice for each.
 _FINAL: Final[Mapping[ErrorCode, str]] = {

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from itertools import cycle
 from typing import Final
 
 import trio
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.peers.link import Address, Connect, Link, PeerGone, connect_tcp
 from kafkalite.quorum.observer import Committed, Observer, Refused, Step
 from kafkalite.requests.slices import Steps, in_slices_of_task
 from kafkalite.wire.errors import KafkaError, ProtocolViolation
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # controller.quorum.retry.backoff.ms, where the first of Kafka's is 20 ms.
 _BACKOFF_SECONDS: Final = 0.05

@@ -6,16 +6,16 @@ DefaultAutoTopicCreationManager, ExpiringErrorCache.
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 import trio
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.quorum.channel import ControllerChannel, NoController
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _TIMEOUT_SECONDS: Final = 30.0
 _MOST_REFUSALS: Final = 1000

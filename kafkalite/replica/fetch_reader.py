@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.config import RACK_AWARE_SELECTOR
+from kafkalite.log.leader_epochs import UNDEFINED_EPOCH
 from kafkalite.log.open_files import close_slices
 from kafkalite.replica.fetch_sessions import FetchTarget, PartitionResponses
+from kafkalite.replica.partition import is_isolation_level, is_read_committed
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from kafkalite.requests.purgatory import Watchers
     from kafkalite.requests.slices import Steps
 
-_READ_COMMITTED: Final = 1
 _FIRST_TOPIC_ID_VERSION: Final = 13
 # From here on a consumer may read from a replica that does not lead (KIP-392).
 _FIRST_FOLLOWER_VERSION: Final = 11
@@ -49,7 +50,9 @@ class FetchReader:
         "_committed_only",
         "_empty",
         "_found",
+        "_has_level",
         "_leader_only",
+        "_limit",
         "_max_bytes",
         "_may_read",
         "_min_bytes",
@@ -63,6 +66,9 @@ class FetchReader:
         "must_respond",
         "targets",
     )
+
+    # Brokers know where the leaders are.
+    names_leaders = True
 
     def __init__(
         self,
@@ -80,7 +86,8 @@ class FetchReader:
         self._may_read = context.may_read
         self._uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
         self._leader_only = context.api_version < _FIRST_FOLLOWER_VERSION
-        self._committed_only = isolation_level == _READ_COMMITTED
+        self._has_level = is_isolation_level(isolation_level)
+        self._committed_only = is_read_committed(isolation_level)
         self._max_bytes = most_bytes(config, max_bytes)
         self.targets = targets
         if rack and config.string("replica.selector.class") != RACK_AWARE_SELECTOR:
@@ -91,7 +98,7 @@ class FetchReader:
         # once rather than after more came in.
         self.has_errors = False
         self.must_respond = False
-        self._found = 0
+        self._found = self._limit = 0
         self._empty = self._waited = False
 
     def asked_by(self, replica_id: int, broker_epoch: int) -> None:
@@ -113,26 +120,28 @@ class FetchReader:
         self._partitions.clear()
         self.has_errors = self.must_respond = False
         self._found = 0
+        self._limit = self._max_bytes
         self._waited = waited
         self._empty = empty
 
     def read_some(self, targets: Sequence[FetchTarget]) -> PartitionResponses:
         """`read` for some of the targets. After NotCached it may be asked again for the same."""
         responses: PartitionResponses = []
-        max_bytes, empty, waited = self._max_bytes, self._empty, self._waited
+        limit, empty, waited = self._limit, self._empty, self._waited
         found, partition_count = self._found, len(self._partitions)
         try:
             for target in targets:
-                remaining = 0 if empty or found > max_bytes else max_bytes - found
-                row = self._read_target(target, remaining, not (empty or found), waited)
+                row = self._read_target(target, 0 if empty else limit, not (empty or found), waited)
                 responses.append((target, row))
                 if records := row[10]:
                     found += len(records)
+                    limit -= len(records)
+                limit = max(limit, 0)
         except BaseException:
             close_records(responses)
             del self._partitions[partition_count:]
             raise
-        self._found = found
+        self._found, self._limit = found, limit
         return responses
 
     def end(self) -> None:
@@ -179,11 +188,15 @@ class FetchReader:
         except KafkaError:
             return self._min_bytes
         close_slices((result.records,))
+        if partition.ends_early(result, committed_only=committed_only):
+            return self._min_bytes
         return len(result.records)
 
     def _check(self, partition: Partition, leader_epoch: int) -> None:
         if partition.is_deleted:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if leader_epoch < 0:
+            leader_epoch = UNDEFINED_EPOCH  # FetchRequest.optionalEpoch: any negative one is none
         partition.check_leader(self._node_id, leader_epoch, leader_only=self._leader_only)
 
     def _find(self, target: FetchTarget) -> Partition:
@@ -222,6 +235,8 @@ class FetchReader:
             # found out when reading comes without a list of aborted transactions.
             is_late = waited or error.code is ErrorCode.INCONSISTENT_TOPIC_ID
             return self._failed(target, error, aborted_transactions=None if is_late else ())
+        if not self._has_level:  # Kafka notices only where there is something to read
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         try:
             return self._read_partition(partition, target, max_bytes, minimum_one_batch)
         except KafkaError as error:
@@ -243,9 +258,12 @@ class FetchReader:
             if nearer != _NO_REPLICA:
                 self.must_respond = True
                 return _without_records(target, partition, NOT_TOLD, nearer)
+        size = min(max_bytes, partition_max_bytes)
+        if size < 0 and offset < log.log_end_offset:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # LogSegment.read
         result = partition.read(
             offset,
-            min(max_bytes, partition_max_bytes),
+            size,
             committed_only=self._committed_only,
             minimum_one_batch=minimum_one_batch,
         )

@@ -35,6 +35,8 @@ _NO_SESSION_YET: Final = (FIRST_EPOCH, FINAL_EPOCH)
 _NO_REPLICA: Final = -1
 _MAX_EPOCH: Final = 2**31 - 1
 _FIRST_TOPIC_ID_VERSION: Final = 13
+_REPLICA_STATE_SINCE: Final = 15
+_IDS_OF_A_PART: Final = (2**31 - 1) // 8
 # A session unused for so long gives way to any other; one younger than that is never pushed out by
 # a larger one (Kafka: min.incremental.fetch.session.eviction.ms).
 EVICTION_SECONDS: Final = 120.0
@@ -86,6 +88,7 @@ class FetchSession:
 
     session_id: int
     uses_topic_ids: bool
+    is_of_broker: bool
     created_at: float
     used_at: float
     targets: dict[TargetKey, FetchTarget]
@@ -128,13 +131,19 @@ class FetchContext:
 class OpeningFetch(FetchContext):
     """A Fetch that is answered whole, and asks for a session of what it names."""
 
-    __slots__ = ("_cache", "_told", "_uses_topic_ids")
+    __slots__ = ("_cache", "_is_of_broker", "_told", "_uses_topic_ids")
 
     def __init__(
-        self, targets: Sequence[FetchTarget], cache: FetchSessionCache, *, uses_topic_ids: bool
+        self,
+        targets: Sequence[FetchTarget],
+        cache: FetchSessionCache,
+        *,
+        uses_topic_ids: bool,
+        is_of_broker: bool,
     ) -> None:
         self.targets = targets
         self._cache = cache
+        self._is_of_broker = is_of_broker
         self._uses_topic_ids = uses_topic_ids
         self._told: dict[TargetKey, FetchTarget] = {}
 
@@ -145,7 +154,9 @@ class OpeningFetch(FetchContext):
         return responses
 
     def finish(self) -> int:
-        return self._cache.open(self._told, uses_topic_ids=self._uses_topic_ids)
+        return self._cache.open(
+            self._told, uses_topic_ids=self._uses_topic_ids, is_of_broker=self._is_of_broker
+        )
 
 
 class IncrementalFetch(FetchContext):
@@ -192,7 +203,8 @@ class FetchSessionCache:
     """The sessions of one node, at most `slots` of them. `new_id` makes their numbers.
 
     When full, a new session takes the place of one that was not used for two minutes, or else of
-    the smallest one that is two minutes old and smaller than the new one; or it is not opened.
+    the smallest one that is two minutes old and smaller than the new one; or it is not opened. A
+    broker's takes the place of the smallest of a consumer, whatever its age and size.
     """
 
     def __init__(
@@ -213,7 +225,7 @@ class FetchSessionCache:
 
     def begin(self, request: FetchRequestRow, api_version: int) -> FetchContext:
         """The partitions this request fetches. Raises KafkaError with FETCH_SESSION_ID_NOT_FOUND,
-        INVALID_FETCH_SESSION_EPOCH or FETCH_SESSION_TOPIC_ID_ERROR.
+        INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR or UNKNOWN_SERVER_ERROR.
         """
         targets = [
             FetchTarget(topic, topic_id, wanted[0], wanted)
@@ -260,14 +272,22 @@ class FetchSessionCache:
     def _begin(
         self, request: FetchRequestRow, api_version: int, targets: Sequence[FetchTarget]
     ) -> FetchContext:
-        self._sessions.pop(request[7], None)
+        if self._sessions.pop(request[7], None) is None:
+            _check_id(request[7])
         if request[8] == FINAL_EPOCH:
             return FetchContext(targets)
-        return OpeningFetch(targets, self, uses_topic_ids=api_version >= _FIRST_TOPIC_ID_VERSION)
+        replica_id = request[1] if api_version < _REPLICA_STATE_SINCE else request[2][0]
+        return OpeningFetch(
+            targets,
+            self,
+            uses_topic_ids=api_version >= _FIRST_TOPIC_ID_VERSION,
+            is_of_broker=replica_id >= 0,
+        )
 
     def _session_of(self, request: FetchRequestRow, api_version: int) -> FetchSession:
         session = self._sessions.get(request[7])
         if session is None:
+            _check_id(request[7])
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != request[8]:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
@@ -288,18 +308,23 @@ class FetchSessionCache:
         session.epoch = epoch + 1 if epoch < _MAX_EPOCH else 1
         return IncrementalFetch(session)
 
-    def open(self, targets: dict[TargetKey, FetchTarget], *, uses_topic_ids: bool) -> int:
+    def open(
+        self, targets: dict[TargetKey, FetchTarget], *, uses_topic_ids: bool, is_of_broker: bool
+    ) -> int:
         """Open a session; its id, or NO_SESSION_ID if there is no place for it."""
-        if not self._make_place(len(targets)):
+        if not self._make_place(len(targets), is_of_broker):
             return NO_SESSION_ID
         session_id = self._new_id()
         while session_id in self._sessions:
             session_id = self._new_id()
         now = self._clock()
-        self._sessions[session_id] = FetchSession(session_id, uses_topic_ids, now, now, targets)
+        self._sessions[session_id] = FetchSession(
+            session_id, uses_topic_ids, is_of_broker, now, now, targets
+        )
         return session_id
 
-    def _make_place(self, partition_count: int) -> bool:
+    def _make_place(self, partition_count: int, is_of_broker: bool) -> bool:
+        """Source: FetchSessionCacheShard.tryEvict."""
         sessions = self._sessions
         if len(sessions) < self._slots:
             return True
@@ -310,12 +335,23 @@ class FetchSessionCache:
         if now - oldest.used_at > EVICTION_SECONDS:
             del sessions[oldest.session_id]
             return True
-        evictable = [s for s in sessions.values() if now - s.created_at > EVICTION_SECONDS]
-        smallest = min(evictable, key=lambda session: len(session.targets), default=None)
-        if smallest is None or len(smallest.targets) > partition_count:
+        evictable = [
+            ((each.is_of_broker, len(each.targets)), each)
+            for each in sessions.values()
+            if now - each.created_at > EVICTION_SECONDS or (is_of_broker and not each.is_of_broker)
+        ]
+        value, smallest = min(evictable, key=lambda found: found[0], default=(None, None))
+        if value is None or smallest is None or value > (is_of_broker, partition_count):
             return False
         del sessions[smallest.session_id]
         return True
+
+
+def _check_id(session_id: int) -> None:
+    """Apache Kafka keeps sessions in eight parts by their ids, and fails for an id that belongs to
+    none (FetchSessionCache.getCacheShard)."""
+    if not -_IDS_OF_A_PART < session_id < 8 * _IDS_OF_A_PART:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _each_once(targets: list[FetchTarget]) -> list[FetchTarget]:

@@ -1,4 +1,7 @@
-"""Reads what a follower's Fetch asks for, and lets it move high watermarks (replication/)."""
+"""Reads what a follower's Fetch asks for, and lets it move high watermarks (replication/).
+
+A broker without other processes beside it has no followers, and refuses who says it is one.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from kafkalite.replica.fetch_sessions import FetchTarget, PartitionResponses
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.replicated_partition import ReplicatedPartition
 from kafkalite.replication import replica_fetch
+from kafkalite.replication.leading import no_follower
 from kafkalite.replication.replica import Replica
 from kafkalite.replication.replicas import Key
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -23,6 +27,8 @@ class FollowerReader(FetchReader):
     """A FetchReader for a broker that copies what this one leads."""
 
     __slots__ = ("_broker_epoch", "_given", "_is_first", "_replica_id", "_throttled")
+
+    names_leaders = False
 
     def asked_by(self, replica_id: int, broker_epoch: int) -> None:
         """The broker that asks, before anything is read."""
@@ -105,6 +111,28 @@ class FollowerReader(FetchReader):
             return self._min_bytes
         close_slices((result.records,))
         return len(result.records)
+
+
+class StrangerReader(FetchReader):
+    """A FetchReader for a broker id that is not a consumer's, where one process has all replicas.
+
+    A replica gets what a consumer gets, and any other id is refused.
+    """
+
+    __slots__ = ("_replica_id",)
+
+    names_leaders = False
+
+    def asked_by(self, replica_id: int, broker_epoch: int) -> None:
+        """The broker that asks, before anything is read."""
+        self._replica_id = replica_id
+        self._leader_only = True
+
+    def _check(self, partition: Partition, leader_epoch: int) -> None:
+        super()._check(partition, leader_epoch)
+        replica_id = self._replica_id
+        if replica_id == partition.leader_id or replica_id not in partition.replicas:
+            raise no_follower(leader_epoch)
 
 
 def _replica(partition: Partition) -> Replica:

@@ -7,10 +7,11 @@ by watching: a request that waits adds itself to `watchers`, and every append te
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from kafkalite.log.accepted_batch import AcceptedBatch
 from kafkalite.log.leader_epochs import check_leader_epoch, divergence
 from kafkalite.log.log import AppendInfo, AppendOrigin, Log, ReadResult
 from kafkalite.log.trusted_records import Pair
@@ -19,6 +20,9 @@ from kafkalite.requests.purgatory import Watchers
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
+if TYPE_CHECKING:
+    from kafkalite.replication.fetch_state import FetchState
+
 ALL_IN_SYNC: Final = -1  # required acks
 
 # DeleteRecords' offset for everything there is.
@@ -26,6 +30,19 @@ _UP_TO_HIGH_WATERMARK: Final = -1
 
 # With these codes a client is told who leads the partition instead (KIP-951).
 LEADER_CHANGED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
+
+_READ_UNCOMMITTED: Final = 0
+_READ_COMMITTED: Final = 1
+
+
+def is_isolation_level(number: int) -> bool:
+    """True if there is such a level. For others Kafka fails (IsolationLevel.forId)."""
+    return number in (_READ_UNCOMMITTED, _READ_COMMITTED)
+
+
+def is_read_committed(isolation_level: int) -> bool:
+    """True if only what was committed is to be read."""
+    return isolation_level == _READ_COMMITTED
 
 
 class Partition:
@@ -112,6 +129,11 @@ class Partition:
         return True
 
     @property
+    def fetch_state(self) -> FetchState | None:
+        """The progress of a replica that copies another process' log; None if there is none."""
+        return None
+
+    @property
     def needed_in_sync(self) -> int:
         """The number of replicas that must be in sync for a write with acks=all."""
         return self.log.config.needed_in_sync(len(self.replicas))
@@ -162,7 +184,7 @@ class Partition:
     def check_leader(self, node_id: int, current_leader_epoch: int, *, leader_only: bool) -> None:
         """Refuse a request that `node_id` cannot answer, or that was meant for another epoch.
 
-        A negative epoch skips that check (KIP-320). A replica that does not lead may be read from
+        Epoch -1 skips that check (KIP-320). A replica that does not lead may be read from
         where `leader_only` is false (KIP-392). Raises KafkaError with FENCED_LEADER_EPOCH,
         UNKNOWN_LEADER_EPOCH or NOT_LEADER_OR_FOLLOWER; a node without a replica knows no epoch
         (ReplicaManager.getPartitionOrError, Partition.getLocalLog).
@@ -181,6 +203,8 @@ class Partition:
         origin: AppendOrigin = AppendOrigin.CLIENT,
         verification_guard: VerificationGuard | None = None,
         transaction_version: int = 0,
+        checked: Callable[[], AcceptedBatch] | None = None,
+        briefly: bool = False,
     ) -> AppendInfo:
         """Append one batch, move the high watermark and wake the requests that wait for it.
 
@@ -196,6 +220,8 @@ class Partition:
             origin=origin,
             verification_guard=verification_guard,
             transaction_version=transaction_version,
+            checked=checked,
+            briefly=briefly,
         )
         self.received_bytes += len(records)
         self.received_records += info.last_offset - info.base_offset + 1
@@ -260,6 +286,12 @@ class Partition:
             with_aborted_transactions=committed_only,
         )
 
+    def ends_early(self, result: ReadResult, *, committed_only: bool) -> bool:
+        """True if a read ended with its segment, and a later one has more: it is not waited for
+        (LogOffsetMetadata.onOlderSegment)."""
+        last = self.log.segments.floor(self.read_limit(committed_only=committed_only))
+        return last is not None and 0 <= result.segment_base_offset < last.base_offset
+
     def divergence(self, fetch_offset: int, last_fetched_epoch: int) -> tuple[int, int] | None:
         """The epoch and end offset where a reader's log parts from ours; None if it does not.
 
@@ -278,7 +310,8 @@ class Partition:
         `low_watermark` tells when no replica has earlier records. Raises KafkaError:
         POLICY_VIOLATION for a log that is compacted only, OFFSET_OUT_OF_RANGE.
         """
-        if not self.log.config.delete:
+        config = self.log.config
+        if config.compact and not config.delete:
             raise KafkaError(
                 ErrorCode.POLICY_VIOLATION,
                 f"Records of partition {self.topic}-{self.index} can not be deleted due to the "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from base64 import urlsafe_b64decode
 from collections.abc import Callable, Collection, Generator, Iterator
 from pathlib import Path
@@ -18,6 +17,7 @@ from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import FILES, Files
 from kafkalite.log.log import Log
 from kafkalite.log.log_state import PASSING_ERRORS
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.manager import LogManager
 from kafkalite.log.open_files import OpenFiles, SegmentWatcher
 from kafkalite.log.opening import offline_log
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kafkalite.cluster.image import MetadataImage, PartitionState
     from kafkalite.config import BrokerConfig
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Below are ids that say something else: not assigned, lost, to be found out (Kafka's DirectoryId).
 _FIRST_DIRECTORY_ID: Final = 100
@@ -88,6 +88,12 @@ class PartitionLogs:
     def watch_segments(self, watcher: SegmentWatcher) -> None:
         """Tell of each segment that is rolled or deleted."""
         self._open_files.segment_watcher = watcher
+
+    def fail_with_any_log(self) -> None:
+        """From now on a directory fails with the first log that cannot be opened, so that others
+        lead what lies there (LogManager.getOrCreateLog)."""
+        for directory in self.manager.directories:
+            directory.fails_with_any_log = True
 
     def _failed(self, directory: LogDirectory, error: OSError) -> None:
         if self.failed_directory is not None:

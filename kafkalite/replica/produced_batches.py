@@ -7,15 +7,19 @@ log's to judge.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from struct import Struct
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from kafkalite.requests.slices import Steps, cut
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import InMemory
-from kafkalite.wire.messages.produce import PartitionProduceDataRow, TopicProduceDataRow
+from kafkalite.wire.messages.produce import (
+    PartitionProduceDataRow,
+    PartitionProduceResponseRow,
+    TopicProduceDataRow,
+)
 from kafkalite.wire.record_batch import (
     HEADER_BYTES,
     LOG_OVERHEAD,
@@ -23,6 +27,10 @@ from kafkalite.wire.record_batch import (
     TRANSACTIONAL_FLAG,
 )
 
+if TYPE_CHECKING:
+    from kafkalite.replica.pending_append import PendingAppend
+
+_NOT_THERE: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _FIRST_ZSTD_VERSION: Final = 7
 # A batch from byte 8: int32 length of what follows it, int32 leader epoch, int8 magic; then
 # uint32 checksum, int16 attributes.
@@ -57,6 +65,9 @@ class Batches(NamedTuple):
     has_transactional: bool
     producers: frozenset[bytes] | set[bytes]
 
+
+# By topic and partition.
+Malformed = dict[tuple[str, UUID], dict[int, KafkaError]]
 
 WHOLE: Final = Batches(None, are_whole=True, has_transactional=False, producers=frozenset())
 
@@ -101,6 +112,47 @@ def look_at(
     if are_whole and not has_transactional:
         return WHOLE
     return Batches(None, are_whole, has_transactional, producers)
+
+
+def are_named_twice(topics: Sequence[TopicProduceDataRow]) -> bool:
+    """True if a topic has more than one element, or a partition."""
+    if len(topics) > 1 and len({(name, topic_id) for name, topic_id, _ in topics}) < len(topics):
+        return True
+    return any(len(rows) > 1 and len(dict(rows)) < len(rows) for _, _, rows in topics)
+
+
+def each_once(
+    topics: Sequence[TopicProduceDataRow], api_version: int
+) -> Steps[tuple[list[TopicProduceDataRow], Malformed]]:
+    """The topics and partitions without repetition, and those to be refused in any case.
+
+    The last batch for a partition counts that is not malformed. It is appended, but the response
+    is that of the malformed one, as in Apache Kafka (KafkaApis.handleProduceRequest).
+    """
+    once: dict[tuple[str, UUID], dict[int, InMemory | None]] = {}
+    malformed: Malformed = {}
+    for name, topic_id, partitions in topics:
+        last = once.setdefault((name, topic_id), {})
+        for some in cut(partitions):
+            for index, records in some:
+                if index not in last:
+                    last[index] = records
+                    continue
+                before, after = (_shape_error(each, api_version) for each in (last[index], records))
+                if error := after or before:
+                    malformed.setdefault((name, topic_id), {})[index] = error
+                if before is not None or after is None:
+                    last[index] = records
+            yield
+    return [(*topic, list(last.items())) for topic, last in once.items()], malformed
+
+
+def _shape_error(records: InMemory | None, api_version: int) -> KafkaError | None:
+    try:
+        check_shape(records, api_version)
+    except KafkaError as error:
+        return error
+    return None
 
 
 def may_be_refused(batches: Batches, transactional_id: str | None) -> bool:
@@ -184,3 +236,19 @@ def _is_whole(records: InMemory) -> bool:
         return False
     length, _ = _unpack_length_and_magic(records, 8)
     return bool(len(records) >= LOG_OVERHEAD + length)
+
+
+def refuse_instead(
+    rows: list[PartitionProduceResponseRow],
+    errors: Mapping[int, KafkaError],
+    pending: Sequence[PendingAppend],
+) -> None:
+    """Respond with errors for partitions that exist, appended to or not."""
+    for position, row in enumerate(rows):
+        error = errors.get(row[0])
+        if error is None or row[1] in _NOT_THERE:
+            continue
+        rows[position] = (row[0], error.code, -1, -1, -1, (), error.message, (-1, -1))
+        for each in pending:
+            if each.rows is rows and each.position == position:
+                each.rows, each.position = [row], 0

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kafkalite.log.compaction import Compaction, Step, run_steps
+from kafkalite.log.compaction import Compaction, run_steps
+from kafkalite.log.disk_wait import Step
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import Record
 

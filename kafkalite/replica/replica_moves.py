@@ -9,7 +9,6 @@ lies now.
 
 from __future__ import annotations
 
-import logging
 import time
 from base64 import urlsafe_b64decode
 from collections.abc import Callable
@@ -22,6 +21,7 @@ import trio
 from kafkalite.log.cleaner import Throttle
 from kafkalite.log.disk_wait import DiskWait, Waits
 from kafkalite.log.files import LONGEST_NAME, future_directory
+from kafkalite.log.loggers import logger_of
 from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kafkalite.replica.partition_logs import PartitionLogs
     from kafkalite.replica.topics import Topics
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Requests wait at most about this long for a slice.
 _SLICE_SECONDS: Final = 0.01

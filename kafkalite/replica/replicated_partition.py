@@ -12,6 +12,7 @@ from uuid import UUID
 from kafkalite.cluster.image import PartitionState
 from kafkalite.log.log import Log
 from kafkalite.replica.partition import Partition
+from kafkalite.replication.fetch_state import FetchState
 from kafkalite.replication.replica import Replica
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -93,6 +94,11 @@ class ReplicatedPartition(Partition):
     @property
     def is_ours(self) -> bool:
         return self.replica is not None and self.replica.leading is not None
+
+    @property
+    def fetch_state(self) -> FetchState | None:
+        replica = self.replica
+        return replica.fetch_state if replica is not None and replica.is_following else None
 
     def check_in_sync(self) -> None:
         """The same as in one process. Raises KafkaError(NOT_LEADER_OR_FOLLOWER) if another broker

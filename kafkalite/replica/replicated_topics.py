@@ -6,7 +6,6 @@ asks again. Source: ReplicaManager.applyDelta, DefaultAutoTopicCreationManager.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from uuid import UUID
@@ -16,6 +15,7 @@ from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, internal_topic
 from kafkalite.log.config import LogConfig
 from kafkalite.log.log import Log
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.opening import offline_log
 from kafkalite.replica.partition import Partition
@@ -30,7 +30,7 @@ from kafkalite.replication.throttle import is_named
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class ReplicatedTopics(Topics):
@@ -212,7 +212,7 @@ class ReplicatedTopics(Topics):
 
         def has(side: str) -> bool:
             text = topic.configs.get(f"{side}.replication.throttled.replicas", "")
-            return bool(text) and is_named(text.split(","), replica.index, self._node_id)
+            return is_named(text, replica.index, self._node_id)
 
         replica.is_throttled_as_leader = has("leader")
         replica.is_throttled_as_follower = has("follower")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -10,6 +9,7 @@ from uuid import UUID
 
 from kafkalite.cluster.image import NO_LEADER, NewPartitions
 from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
+from kafkalite.log.loggers import logger_of
 from kafkalite.requests.slices import Steps
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kafkalite.log.log import Log
     from kafkalite.replica.partition import Partition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class PartitionLogs(Protocol):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
 
 _TOPICS_AT_ONCE: Final = 500  # that come or go in one change
+_OF_PARTITIONS: Final = (TopicRecord, NewPartitions, PartitionRecord, RemoveTopicRecord)
 
 __all__ = ["CreatedTopic", "NewTopic", "PartitionLogs", "Topic", "Topics"]
 
@@ -61,7 +63,7 @@ class Topics:
         self.changes = InTurn()
         # Partitions that are open, and shown with the next change.
         self._opened: dict[UUID, list[Partition]] = {}
-        self._was_configured = False  # since they were opened
+        self._was_configured = self._have_defaults_changed = False  # since they were opened
         for state in cluster.image.topics.values() if at_start is None else at_start:
             self._take_in(state)
         cluster.subscribe(self._metadata_changed)
@@ -232,10 +234,9 @@ class Topics:
             yield from self.opening_ahead(changes)
             yield from self._cluster.writing(records, changes)
         except KafkaError:
-            for partitions in self._opened.values():
-                for partition in partitions:
-                    self._logs.delete(partition.topic, partition.index, partition.log)
-                    yield None
+            for partition in chain.from_iterable(self._opened.values()):
+                self._logs.delete(partition.topic, partition.index, partition.log)
+                yield None
             raise
         finally:
             self._opened.clear()
@@ -272,24 +273,20 @@ class Topics:
 
     # Consequences of a change
 
-    def _metadata_changed(self, records: Sequence[object]) -> None:
-        changed = False
+    def _metadata_changed(self, records: Sequence[object]) -> Steps[None] | None:
         new, configured = set[str](), set[str]()
         for record in records:
             if isinstance(record, ConfigRecord):  # of which there are the most
                 if record.resource_type == TOPIC_RESOURCE:
                     configured.add(record.resource_name)
             elif isinstance(record, TopicRecord):
-                changed = True
                 new.add(record.name)
                 state = self._cluster.image.topics_by_id.get(record.topic_id)
                 if state is not None:
                     self._take_in(state)
             elif isinstance(record, NewPartitions):
-                changed = True
                 self._open_partitions(self._by_id[record.topic_id])
             elif isinstance(record, PartitionRecord):
-                changed = True
                 topic = self._by_id[record.topic_id]
                 is_known = record.partition_id < len(topic.partitions)
                 self._open_partitions(topic)
@@ -298,13 +295,13 @@ class Topics:
             elif isinstance(record, PartitionChangeRecord):
                 self._change_partition(self._by_id[record.topic_id], record.partition_id)
             elif isinstance(record, RemoveTopicRecord):
-                changed = True
                 self._remove(record.topic_id)
-        for name in configured - new:
-            self._configure(self.by_name.get(name))
-        if changed:
+        if any(isinstance(record, _OF_PARTITIONS) for record in records):
             for subscriber in self._subscribers:
                 subscriber()
+        names = self.by_name if self._have_defaults_changed else configured - new
+        self._have_defaults_changed = False
+        return self._configuring(list(names)) if names else None
 
     def _take_in(self, state: TopicState) -> None:
         topic = without_partitions(state, self._cluster.image.topic_configs(state.name))
@@ -390,8 +387,14 @@ class Topics:
         for partition in topic.partitions:
             partition.log.config = config_on(partition.leader_id)
 
+    def _configuring(self, names: Sequence[str]) -> Steps[None]:
+        """Configure topics by their own configs and the broker's, one a step: each may be large."""
+        for count, name in enumerate(names):
+            if count:
+                yield
+            self._configure(self.by_name.get(name))
+
     def _configs_changed(self) -> None:
-        """The broker's configs have changed, which are defaults of topics."""
+        """Defaults of topics have changed, by a change of the metadata: it configures them."""
         self._was_configured = True
-        for topic in self.by_name.values():
-            self._configure(topic)
+        self._have_defaults_changed = True

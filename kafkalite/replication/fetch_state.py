@@ -45,8 +45,9 @@ class FetchState:
     def __init__(self, max_backoff_seconds: float) -> None:
         """`max_backoff_seconds` is replica.fetch.backoff.ms."""
         self.progress = Progress.FETCHING
-        # Up to the leader's high watermark, by its last answer.
-        self.has_caught_up = False
+        # Records up to the leader's high watermark that are missing here, by its last answer. None
+        # before it.
+        self.lag: int | None = None
         self.retry_at = 0.0
         self._max_backoff_seconds = max_backoff_seconds
         self._backoff_seconds = _FIRST_BACKOFF_SECONDS
@@ -56,6 +57,11 @@ class FetchState:
         if self.progress is Progress.BACKING_OFF and self.retry_at <= now:
             self._become(Progress.FETCHING)
         return self.progress is Progress.FETCHING
+
+    @property
+    def is_stopped(self) -> bool:
+        """True if it is asked for no more until the metadata change."""
+        return self.progress is Progress.STOPPED
 
     def went_well(self) -> None:
         """An answer was taken in."""

@@ -6,13 +6,13 @@ wrong with one partition delays that one. Source: ReplicaFetcherThread, ReplicaF
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from math import inf
 from typing import Final
 
 import trio
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.peers.link import Address, Connect, Link, PeerGone
 from kafkalite.replication import following
 from kafkalite.replication.fetch_session import FetchSession, Key
@@ -32,7 +32,7 @@ from kafkalite.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _LATEST: Final = -1
 _EARLIEST: Final = -2

@@ -6,10 +6,10 @@ dropped. Source: ReplicaFetcherThread.
 
 from __future__ import annotations
 
-import logging
 from typing import NamedTuple
 
 from kafkalite.log.log import Log
+from kafkalite.log.loggers import logger_of
 from kafkalite.peers.in_memory import in_memory
 from kafkalite.replication.fetch_state import (
     UNKNOWN_EPOCH,
@@ -24,7 +24,7 @@ from kafkalite.wire.fields import InMemory
 from kafkalite.wire.messages.fetch import EpochEndOffset, FetchPartition, PartitionData
 from kafkalite.wire.record_batch import iterate_batches
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class Question(NamedTuple):

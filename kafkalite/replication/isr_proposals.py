@@ -7,7 +7,6 @@ lost would keep the high watermark where it is. Source: AlterPartitionManager.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -15,6 +14,7 @@ from uuid import UUID
 
 import trio
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.replication.followers import ANY_BROKER_EPOCH
 from kafkalite.replication.isr import Proposal, Verdict
 from kafkalite.replication.leading import Leading
@@ -29,7 +29,7 @@ from kafkalite.wire.messages.alter_partition import (
     TopicDataRequest,
 )
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 Key = tuple[UUID, int]
 

@@ -19,6 +19,13 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 _NO_EPOCH: Final = -1
 
 
+def no_follower(current_leader_epoch: int) -> KafkaError:
+    """The error for a Fetch of a broker that is no replica (Partition.followerReplicaOrThrow)."""
+    if current_leader_epoch >= 0:
+        return KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
+    return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+
+
 class Brokers(Protocol):
     """The other brokers, as the metadata know them."""
 
@@ -163,9 +170,7 @@ class Leading:
         Raises KafkaError: UNKNOWN_LEADER_EPOCH, NOT_LEADER_OR_FOLLOWER (KIP-903).
         """
         if replica_id not in self.followers:
-            if current_leader_epoch >= 0:
-                raise KafkaError(ErrorCode.UNKNOWN_LEADER_EPOCH)
-            raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+            raise no_follower(current_leader_epoch)
         known = self._brokers.known_epoch(replica_id)
         if broker_epoch != ANY_BROKER_EPOCH and known is not None and broker_epoch < known:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -8,7 +8,7 @@ from typing import Protocol
 from uuid import UUID
 
 from kafkalite.log.log import Log
-from kafkalite.replication.fetch_state import FetchState, Progress
+from kafkalite.replication.fetch_state import FetchState
 from kafkalite.replication.leading import Brokers, Leading
 from kafkalite.replication.roles import ACTIONS, Action, PartitionView, Role, role_of
 from kafkalite.replication.throttle import Throttles
@@ -157,7 +157,7 @@ class Replica:
             self.leading.use(log)
         elif self.role is Role.LEADER and self._view is not None:
             self._lead(self._view)
-        elif self.fetch_state.progress is Progress.STOPPED:
+        elif self.fetch_state.is_stopped:
             self._follow_again()
 
     def appended(self) -> None:
@@ -188,13 +188,13 @@ class Replica:
         around = self._surroundings
         return (
             self.is_throttled_as_follower
-            and not self.fetch_state.has_caught_up
+            and self.fetch_state.lag != 0
             and around.throttles.follower.is_used_up(around.now())
         )
 
     def got(self, size: int, leader_high_watermark: int) -> None:
         """So many bytes came from the leader, and are in the log."""
-        self.fetch_state.has_caught_up = leader_high_watermark <= self.log.log_end_offset
+        self.fetch_state.lag = max(0, leader_high_watermark - self.log.log_end_offset)
         if self.is_throttled_as_follower:
             self._surroundings.throttles.follower.record(size, self._surroundings.now())
 

@@ -11,20 +11,29 @@ RemoteLeaderEndPoint.shouldFollowerThrottle.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import inf
 from typing import Final
 
 _ALL: Final = "*"
 
 
-def is_named(replicas: Collection[str], index: int, broker_id: int) -> bool:
+def is_named(replicas: str, index: int, broker_id: int) -> bool:
     """True if a list such as `0:1,2:1` (partition:broker) or `*` names a replica."""
-    if _ALL in replicas:
-        return True
-    pairs = (each.partition(":") for each in replicas)
-    return any((int(left), int(right)) == (index, broker_id) for left, _, right in pairs)
+    named = _named(replicas)
+    return named is None or (index, broker_id) in named
+
+
+@lru_cache(maxsize=64)
+def _named(replicas: str) -> frozenset[tuple[int, int]] | None:
+    """The replicas of a list, which is read once for all partitions of a topic; None for all."""
+    names = replicas.split(",") if replicas else []
+    if _ALL in names:
+        return None
+    pairs = (each.partition(":") for each in names)
+    return frozenset((int(left), int(right)) for left, _, right in pairs)
 
 
 @dataclass(slots=True)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from msgspec import Struct, field
 
 from kafkalite.requests.principal import ANONYMOUS, Principal
+from kafkalite.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kafkalite.requests.purgatory import WakeReason, Watchers
     from kafkalite.wire.api_keys import ApiKey
     from kafkalite.wire.fields import Records
+
+
+# Members that one connection remembers; beyond this it forgets all of them.
+_MAX_MEMBERS: Final = 1_000
 
 
 class CloseConnection(Exception):
@@ -28,6 +34,21 @@ class CloseConnection(Exception):
         self.last_words = last_words
         self.reset = reset
         self.is_told = is_told
+
+
+class RefuseRequest(Exception):
+    """Raised by a handler to refuse everything that was asked for, with one error: what is wrong in
+    another way, too, and what the client is not authorized for."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        super().__init__(code.name)
+        self.code = code
+
+
+def check_time(timeout_ms: int) -> None:
+    """Called before the controller decides. Raises RefuseRequest(REQUEST_TIMED_OUT)."""
+    if timeout_ms <= 0:
+        raise RefuseRequest(ErrorCode.REQUEST_TIMED_OUT)
 
 
 class ClientConnection(Protocol):
@@ -69,8 +90,7 @@ class ClientConnection(Protocol):
         ...
 
 
-@dataclass(slots=True)
-class RequestContext:
+class RequestContext(Struct):
     """The asker of a request, its API, and the listener it came by.
 
     There is one per connection, as a connection's requests are handled one after the other.
@@ -123,4 +143,6 @@ class RequestContext:
     def heard_of(self, group_id: str, member_id: str | None) -> None:
         """Note that a member of a group uses this connection: it lives while this is open."""
         if member_id:
+            if len(self.members) >= _MAX_MEMBERS:
+                self.members.clear()
             self.members.add((group_id, member_id))

@@ -7,7 +7,7 @@ something are looked up once; a request is then walked along these only.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard, cast
 from uuid import UUID
@@ -31,7 +31,7 @@ _TOPIC_NAMES: Final = ("topic", "topic_name", "name")
 _PARTITION_LISTS: Final = frozenset({"partitions", "partition_data", "partition_indexes"})
 _PARTITION_NUMBERS: Final = ("partition", "partition_index", "index", "partition_id")
 # Kafka's ConfigResource.Type.TOPIC, and FindCoordinator's key types.
-_TOPIC_RESOURCE: Final = 2
+TOPIC_RESOURCE: Final = 2
 _GROUP_KEY: Final = 0
 _TRANSACTION_KEY: Final = 1
 
@@ -74,7 +74,7 @@ def records_in(body: Any) -> Iterator[tuple[Place, bytes | memoryview]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
+class Plan:
     """The fields of a struct that matter, and what it is itself."""
 
     lists: tuple[tuple[str, str], ...]
@@ -85,17 +85,18 @@ class _Plan:
     topic_lists: tuple[str, ...]
 
 
-_plans: dict[tuple[type[Any], int], _Plan] = {}
+_plans: dict[tuple[type[Any], int], Plan] = {}
 
 
-def _plan(class_: type[Any], version: int) -> _Plan:
+def plan_of(class_: type[Any], version: int) -> Plan:
+    """The fields of a struct that name something, in a version."""
     found = _plans.get((class_, version))
     if found is None:
         found = _plans[class_, version] = _make_plan(class_, version)
     return found
 
 
-def _make_plan(class_: type[Any], version: int) -> _Plan:
+def _make_plan(class_: type[Any], version: int) -> Plan:
     declared = {each.name: each for each in fields_of(class_) if each.is_in(version)}
     lists = tuple(
         (kind, name)
@@ -103,9 +104,9 @@ def _make_plan(class_: type[Any], version: int) -> _Plan:
         for name, each in declared.items()
         if name in known and not isinstance(each.element, type)
     )
-    is_topic = _is_topic(class_, declared)
+    names_topic = is_topic(class_, declared)
     partitions = None
-    if is_topic:
+    if names_topic:
         partitions = next(
             (
                 each
@@ -114,17 +115,22 @@ def _make_plan(class_: type[Any], version: int) -> _Plan:
             ),
             None,
         )
-    return _Plan(
+    return Plan(
         lists=lists,
         inner=tuple(each for each in declared.values() if isinstance(each.element, type)),
-        is_topic=is_topic,
+        is_topic=names_topic,
         partitions=partitions,
         has_resource={"resource_type", "resource_name"} <= declared.keys(),
         topic_lists=tuple(name for name in declared if name in _TOPIC_LISTS),
     )
 
 
-def _is_topic(class_: type[Any], declared: dict[str, Field]) -> bool:
+def is_topic(class_: type[Any], declared: Container[str] | None = None) -> bool:
+    """Tells whether a struct stands for a topic; `declared` are those of its fields that are in a
+    version.
+    """
+    if declared is None:
+        declared = {each.name for each in fields_of(class_)}
     if "topic_id" in declared or "topic" in declared or "topic_name" in declared:
         return True
     name = class_.__name__
@@ -132,7 +138,7 @@ def _is_topic(class_: type[Any], declared: dict[str, Field]) -> bool:
 
 
 def _walk(value: Any, version: int, names: Names) -> None:
-    plan = _plan(class_of(value), version)
+    plan = plan_of(class_of(value), version)
     for kind, field_name in plan.lists:
         named = getattr(value, field_name)
         target: set[Any] = getattr(names, kind)
@@ -143,7 +149,7 @@ def _walk(value: Any, version: int, names: Names) -> None:
             target.add(named)
     for field_name in plan.topic_lists:
         names.places += [(each, None) for each in getattr(value, field_name) or ()]
-    if plan.has_resource and value.resource_type == _TOPIC_RESOURCE:
+    if plan.has_resource and value.resource_type == TOPIC_RESOURCE:
         names.places.append((value.resource_name, None))
     if plan.is_topic:
         _add_topic(value, plan, names)
@@ -155,7 +161,7 @@ def _walk(value: Any, version: int, names: Names) -> None:
                 _walk(one, version, names)
 
 
-def _add_topic(value: Any, plan: _Plan, names: Names) -> None:
+def _add_topic(value: Any, plan: Plan, names: Names) -> None:
     topic = topic_of(value)
     partitions: list[Any] = getattr(value, plan.partitions.name) if plan.partitions else []
     if not partitions:
@@ -175,6 +181,11 @@ def topic_of(value: Any) -> str | UUID:
         if (found := getattr(value, name, None)) is not None:
             return str(found)
     return ""
+
+
+def name_field(declared: Container[str]) -> str:
+    """The field of a topic's struct that has its name; "" if none has."""
+    return next((name for name in _TOPIC_NAMES if name in declared), "")
 
 
 def _is_list(value: object) -> TypeGuard[list[Any]]:

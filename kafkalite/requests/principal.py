@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 USER_TYPE: Final = "User"
 
 
-@dataclass(frozen=True, slots=True)
-class Principal:
+class Principal(Struct, frozen=True):
     """A type and a name, written `User:alice`.
 
     `token_authenticated` says that a delegation token stood in for the password. It does not

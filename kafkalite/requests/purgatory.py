@@ -16,6 +16,8 @@ from typing import Protocol
 
 import trio
 
+from kafkalite.requests.request_memory import give_back
+
 
 class WakeReason(Enum):
     """The reason for which a request that waited goes on."""
@@ -86,6 +88,7 @@ async def wait_until(
     if done():
         return WakeReason.DONE
     watched = tuple(watched)
+    give_back()
     with trio.CancelScope(deadline=deadline) as scope:
         delayed = DelayedRequest(done, scope)
         for watchers in watched:

@@ -36,7 +36,7 @@ COUNTED_FROM_BYTES: Final = 4096
 _RELEASED_AT_ONCE: Final = 512
 # Levels of lists in lists that may be long: transactions, topics, partitions.
 _LEVELS: Final = 2
-_SORTED_AT_ONCE: Final = 4096
+_COPIED_AT_ONCE: Final = 4096
 _NEVER: Final = 1_000_000
 
 
@@ -152,8 +152,8 @@ def mapped_in_steps(work: Callable[[A], Steps[T]], items: Iterable[A]) -> Steps[
 def in_order(names: Sequence[str]) -> Steps[list[str]]:
     """`sorted` in steps."""
     runs: list[list[str]] = []
-    for start in range(0, len(names), _SORTED_AT_ONCE):
-        runs.append(sorted(names[start : start + _SORTED_AT_ONCE]))
+    for start in range(0, len(names), _COPIED_AT_ONCE):
+        runs.append(sorted(names[start : start + _COPIED_AT_ONCE]))
         yield
     return (yield from mapped(str, merge(*runs)))
 
@@ -183,11 +183,13 @@ def _hold_lists(value: object, held: list[list[object]], levels: int) -> Steps[N
     """Copy the lists in a message or row, so that their items live on without it."""
     for each in _parts_of(value):
         if isinstance(each, list):
-            copy = list(cast("list[object]", each))
-            held.append(copy)
-            yield
-            if levels and len(copy) <= _RELEASED_AT_ONCE:
-                for item in copy:
+            items = cast("list[object]", each)
+            # The collector goes through all of a new list at once.
+            for start in range(0, len(items), _COPIED_AT_ONCE):
+                held.append(items[start : start + _COPIED_AT_ONCE])
+                yield
+            if levels and len(items) <= _RELEASED_AT_ONCE:
+                for item in items:
                     yield from _hold_lists(item, held, levels - 1)
         else:
             yield from _hold_lists(each, held, levels)

@@ -43,7 +43,7 @@ class Registry:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{url!r} is no http:// or https:// URL")
+            raise ValueError(f"{url.rpartition('@')[2]!r} is no http:// or https:// URL")
         host = parts.netloc.rpartition("@")[2]
         self._url = f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
         self._headers = {"Accept": "application/vnd.schemaregistry.v1+json, application/json"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from operator import attrgetter
 from typing import Final, Self
 from uuid import UUID
 
@@ -71,6 +72,15 @@ class Permission(_Coded):
     DENY = 2
     ALLOW = 3
 
+
+# The numbers of an entry and of a filter in a request. Kafka does not even parse one that has a
+# zero, for UNKNOWN: it closes the connection of any client.
+numbers_of_entry: Final = attrgetter(
+    "resource_type", "resource_pattern_type", "operation", "permission_type"
+)
+numbers_of_filter: Final = attrgetter(
+    "resource_type_filter", "pattern_type_filter", "operation", "permission_type"
+)
 
 # The operations that make sense for each type of resource (Kafka's AclEntry).
 SUPPORTED_OPERATIONS: Final[dict[ResourceType, frozenset[Operation]]] = {

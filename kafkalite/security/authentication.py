@@ -24,11 +24,12 @@ from typing import Final, Protocol
 
 from kafkalite.requests.principal import USER_TYPE, Principal
 from kafkalite.security.sasl.mechanism import BadCredentials, SaslFailure, SaslServer
-from kafkalite.wire.api_codec import codec_of
+from kafkalite.wire.api_codec import codec_of, drained
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import Request, encode_response
 from kafkalite.wire.errors import (
     ErrorCode,
+    Malformed,
     ProtocolViolation,
     UnsupportedVersion,
     too_many_elements,
@@ -332,6 +333,8 @@ def _request_of(frame: InMemory) -> Request:
         client_id, body = codec.parse(frame, client_id_size)
     except ManyElements:
         raise too_many_elements(FEW_ELEMENTS) from None
+    except Malformed:  # or just odd, and large
+        client_id, body = drained(codec.parse_in_slices(frame))
     return Request(codec.api_key, version, correlation_id, client_id, body)
 
 

@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.requests.principal import Principal, parse_principal
 from kafkalite.security.acls import (
     WILDCARD,
@@ -39,20 +40,21 @@ from kafkalite.security.acls import (
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 # Kafka's audit log: denied at INFO, allowed at DEBUG.
-audit: Final = logging.getLogger("kafka.authorizer.logger")
+audit: Final = logger_of("kafka.authorizer.logger")
 
 _IMPLY_DESCRIBE: Final = frozenset(
     {Operation.DESCRIBE, Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER}
 )
 _IMPLY_DESCRIBE_CONFIGS: Final = frozenset({Operation.DESCRIBE_CONFIGS, Operation.ALTER_CONFIGS})
 
-# Decisions kept for one principal at one host; beyond this all of its decisions are forgotten.
-_MAX_DECISIONS: Final = 10_000
-# Pairs of principal and host whose decisions are kept.
-_MAX_SESSIONS: Final = 10_000
+# Decisions that are kept; beyond this all are forgotten. Those on longer names, which a client may
+# make up, are not kept.
+_MAX_DECISIONS: Final = 20_000
+_MAX_NAME: Final = 249
 
 _Decision = tuple[bool, str]
-_Question = tuple[Operation, ResourceType, str]
+# A principal, its host, an operation, a type of resource, and a name.
+_Question = tuple[str, str, Operation, ResourceType, str]
 
 
 def parse_super_users(text: str | None) -> frozenset[str]:
@@ -67,17 +69,30 @@ def parse_super_users(text: str | None) -> frozenset[str]:
 class _Entries:
     """The entries on one type of resource, by how they match names."""
 
-    literal: dict[str, list[Acl]] = field(default_factory=dict[str, list[Acl]])
-    prefixed: dict[str, list[Acl]] = field(default_factory=dict[str, list[Acl]])
+    literal: dict[str, dict[UUID, Acl]] = field(default_factory=dict[str, dict[UUID, Acl]])
+    prefixed: dict[str, dict[UUID, Acl]] = field(default_factory=dict[str, dict[UUID, Acl]])
+    longest_prefix: int = 0
+
+    def by_name(self, acl: Acl) -> dict[str, dict[UUID, Acl]]:
+        """The entries of the kind of pattern that an entry has."""
+        return self.literal if acl.pattern_type is PatternType.LITERAL else self.prefixed
+
+    def __iter__(self) -> Iterator[Acl]:
+        for by_name in (self.literal, self.prefixed):
+            for entries in by_name.values():
+                yield from entries.values()
 
     def matching(self, name: str) -> Iterator[Acl]:
         """The entries whose pattern matches a resource's name."""
-        yield from self.literal.get(name, ())
+        yield from self.literal.get(name, _NONE).values()
         if self.prefixed:
-            for end in range(len(name), -1, -1):
-                yield from self.prefixed.get(name[:end], ())
+            for end in range(min(len(name), self.longest_prefix), -1, -1):
+                yield from self.prefixed.get(name[:end], _NONE).values()
         if name != WILDCARD:
-            yield from self.literal.get(WILDCARD, ())
+            yield from self.literal.get(WILDCARD, _NONE).values()
+
+
+_NONE: Final[Mapping[UUID, Acl]] = {}
 
 
 class Authorizer:
@@ -97,8 +112,10 @@ class Authorizer:
         self.allowed_count = 0
         self.denied_count = 0
         self._acls: dict[UUID, Acl] = {}
+        self._ids: dict[Acl, UUID] = {}
         self._by_type: dict[ResourceType, _Entries] = {}
-        self._decisions: dict[tuple[str, str], dict[_Question, _Decision]] = {}
+        self._decisions: dict[_Question, _Decision] = {}
+        self._anywhere: dict[tuple[str, str, Operation, ResourceType], bool] = {}
 
     @property
     def acls(self) -> Mapping[UUID, Acl]:
@@ -106,19 +123,40 @@ class Authorizer:
         return self._acls
 
     def matching(self, wanted: AclFilter) -> Iterator[tuple[UUID, Acl]]:
-        """The entries a filter finds, with their ids."""
-        return ((key, acl) for key, acl in self._acls.items() if wanted.matches(acl))
+        """The entries a filter finds, with their ids: of those there are when it is asked."""
+        acls = tuple(self._acls.items())
+        return ((key, acl) for key, acl in acls if wanted.matches(acl))
 
-    def replace(self, acls: Mapping[UUID, Acl]) -> None:
-        """Put these entries in force instead of all others."""
-        self._acls = dict(acls)
-        self._by_type = {}
-        for acl in self._acls.values():
-            entries = self._by_type.setdefault(acl.resource_type, _Entries())
-            is_literal = acl.pattern_type is PatternType.LITERAL
-            names = entries.literal if is_literal else entries.prefixed
-            names.setdefault(acl.resource_name, []).append(acl)
+    def has(self, acl: Acl) -> bool:
+        """True if there is such an entry."""
+        return acl in self._ids
+
+    def add(self, key: UUID, acl: Acl) -> None:
+        """Put one more entry in force."""
+        self.remove(key)
+        self._acls[key] = acl
+        self._ids[acl] = key
+        entries = self._by_type.setdefault(acl.resource_type, _Entries())
+        entries.by_name(acl).setdefault(acl.resource_name, {})[key] = acl
+        if acl.pattern_type is PatternType.PREFIXED:
+            entries.longest_prefix = max(entries.longest_prefix, len(acl.resource_name))
+
+    def remove(self, key: UUID) -> None:
+        """Put an entry out of force, if it is there."""
+        self._forget_decisions()
+        acl = self._acls.pop(key, None)
+        if acl is None:
+            return
+        if self._ids.get(acl) == key:
+            del self._ids[acl]
+        by_name = self._by_type[acl.resource_type].by_name(acl)
+        del by_name[acl.resource_name][key]
+        if not by_name[acl.resource_name]:
+            del by_name[acl.resource_name]
+
+    def _forget_decisions(self) -> None:
         self._decisions.clear()
+        self._anywhere.clear()
         self.epoch += 1
 
     def is_allowed(
@@ -133,27 +171,23 @@ class Authorizer:
         log_if_denied: bool = True,
     ) -> bool:
         """The decision, kept until the entries change. `api` is for the audit log."""
-        session = (str(principal), host)
-        decisions = self._decisions.get(session)
-        if decisions is None:
-            if len(self._decisions) >= _MAX_SESSIONS:
-                self._decisions.clear()
-            decisions = self._decisions[session] = {}
-        question = (operation, resource_type, name)
-        decision = decisions.get(question)
+        question = (str(principal), host, operation, resource_type, name)
+        decision = self._decisions.get(question)
         if decision is None:
-            if len(decisions) >= _MAX_DECISIONS:
-                decisions.clear()
-            decision = decisions[question] = self._decide(session[0], host, question)
+            decision = self._decide(question)
+            if len(name) <= _MAX_NAME and len(question[0]) <= _MAX_NAME:
+                if len(self._decisions) >= _MAX_DECISIONS:
+                    self._decisions.clear()
+                self._decisions[question] = decision
         allowed = decision[0]
         if allowed:
             self.allowed_count += 1
         else:
             self.denied_count += 1
         if not allowed and log_if_denied:
-            self._audit(logging.INFO, principal, host, question, api, decision)
+            self._audit(logging.INFO, question, api, decision)
         elif allowed and audit.isEnabledFor(logging.DEBUG):
-            self._audit(logging.DEBUG, principal, host, question, api, decision)
+            self._audit(logging.DEBUG, question, api, decision)
         return allowed
 
     def is_allowed_anywhere(
@@ -164,6 +198,19 @@ class Authorizer:
             principal, host, operation, resource_type, "hardcode", log_if_denied=False
         ):
             return True
+        question = (str(principal), host, operation, resource_type)
+        found = self._anywhere.get(question)
+        if found is None:
+            found = self._look_anywhere(*question)
+            if len(question[0]) <= _MAX_NAME:
+                if len(self._anywhere) >= _MAX_DECISIONS:
+                    self._anywhere.clear()
+                self._anywhere[question] = found
+        return found
+
+    def _look_anywhere(
+        self, principal: str, host: str, operation: Operation, resource_type: ResourceType
+    ) -> bool:
         denied: dict[PatternType, set[str]] = {
             PatternType.LITERAL: set(),
             PatternType.PREFIXED: set(),
@@ -172,11 +219,10 @@ class Authorizer:
             PatternType.LITERAL: set(),
             PatternType.PREFIXED: set(),
         }
-        for acl in self._acls.values():
+        for acl in self._by_type.get(resource_type, ()):
             if (
-                acl.resource_type is not resource_type
-                or acl.host not in (host, WILDCARD)
-                or acl.principal not in (str(principal), WILDCARD_PRINCIPAL)
+                acl.host not in (host, WILDCARD)
+                or acl.principal not in (principal, WILDCARD_PRINCIPAL)
                 or acl.operation not in (operation, Operation.ALL)
             ):
                 continue
@@ -193,10 +239,10 @@ class Authorizer:
             if kind is PatternType.PREFIXED or name not in denied[PatternType.LITERAL]
         )
 
-    def _decide(self, principal: str, host: str, question: _Question) -> _Decision:
+    def _decide(self, question: _Question) -> _Decision:
+        principal, host, operation, resource_type, name = question
         if principal in self._super_users:
             return True, "SuperUser"
-        operation, resource_type, name = question
         found: Acl | None = None
         has_acls = False
         entries = self._by_type.get(resource_type)
@@ -213,16 +259,8 @@ class Authorizer:
             return True, "DefaultAllow"
         return False, "DefaultDeny"
 
-    def _audit(
-        self,
-        level: int,
-        principal: Principal,
-        host: str,
-        question: _Question,
-        api: str,
-        decision: _Decision,
-    ) -> None:
-        operation, resource_type, name = question
+    def _audit(self, level: int, question: _Question, api: str, decision: _Decision) -> None:
+        principal, host, operation, resource_type, name = question
         allowed, rule = decision
         audit.log(
             level,

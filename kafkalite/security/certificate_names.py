@@ -77,7 +77,12 @@ def _alternatives(certificate: bytes) -> frozenset[str]:
         names = found.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
         return frozenset()
-    except ValueError as error:
+    except (
+        ValueError,
+        x509.InvalidVersion,
+        x509.DuplicateExtension,
+        x509.UnsupportedGeneralNameType,
+    ) as error:
         raise StoreError(f"a certificate's names cannot be read: {error}") from None
     return frozenset(map(_written, names))
 

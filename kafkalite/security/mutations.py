@@ -14,12 +14,12 @@ from uuid import UUID
 
 from kafkalite.config import BrokerConfig
 from kafkalite.requests.slices import Steps
+from kafkalite.security.mirrors import mirror_of
 from kafkalite.security.quotas import ClientQuota
-from kafkalite.security.refusals import mirror_of, refused
+from kafkalite.security.refusals import refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 
-_SPENT: Final = "The throttling quota has been exceeded."
 _NO_COUNT: Final = -1
 
 
@@ -101,7 +101,7 @@ class Mutation:
                 kept.append(element)
             else:
                 code = ErrorCode.THROTTLING_QUOTA_EXCEEDED
-                denied.append((yield from refused(self.api_key, mirror, element, code, _SPENT)))
+                denied.append((yield from refused(self.api_key, mirror, element, code)))
         return (replace(request, **{mirror.asked: kept}) if denied else request), denied
 
     def merge(self, response: Any, denied: list[Any]) -> Any:

@@ -7,6 +7,7 @@ matches the whole name counts. Source: Kafka's SslPrincipalMapper (KIP-371).
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,7 +16,7 @@ from kafkalite.requests.principal import ANONYMOUS, USER_TYPE, Principal
 _RULE: Final = r"(DEFAULT)|RULE:((\\.|[^\\/])*)/((\\.|[^\\/])*)/([LU]?).*?|(.*?)"
 _SPLIT: Final = re.compile(rf"\s*({_RULE})\s*(,\s*|$)")
 _PARSE: Final = re.compile(_RULE)
-_REFERENCE: Final = re.compile(r"\\(.)|\$(\d+)|(.)", re.DOTALL)
+_REFERENCE: Final = re.compile(r"\\(.)|\$([0-9]+)|\$\{([A-Za-z][A-Za-z0-9]*)\}|(.)", re.DOTALL)
 
 
 class NoMatchingRule(Exception):
@@ -41,11 +42,13 @@ class _Rule:
         return result.upper() if self.case == "U" else result
 
     def _replaced(self, match: re.Match[str]) -> str:
-        """The replacement with Java's references: $1, or as many digits as name a group."""
+        """With Java's references: $1, or as many digits as name a group, and ${name}."""
         parts: list[str] = []
-        for escaped, digits, other in _REFERENCE.findall(self.replacement):
+        for escaped, digits, name, other in _REFERENCE.findall(self.replacement):
             if digits:
                 parts.append(_group(match, digits))
+            elif name:
+                parts.append(match[name] or "")
             else:
                 parts.append(escaped or other)
         return "".join(parts)
@@ -70,16 +73,15 @@ class PrincipalMapper:
         self._rules: list[_Rule] = []
         for match in _SPLIT.finditer(rules.strip()):
             text = match[1]
-            parsed = _PARSE.fullmatch(text)
-            if parsed is None:
+            parsed = _PARSE.match(text)
+            if parsed is None or parsed.end() < len(text):
                 raise ValueError(f"Invalid rule: {text}")
             if parsed[1] is not None:
                 self._rules.append(_Rule(None))
             elif parsed[2] is not None:
-                self._rules.append(_Rule(_compiled(parsed[2]), parsed[4], parsed[6]))
-            elif text:
-                # Kafka passes over it, and then refuses every client.
-                raise ValueError(f"Invalid rule: {text}")
+                pattern = _compiled(parsed[2])
+                _check_references(parsed[4], pattern)
+                self._rules.append(_Rule(pattern, parsed[4], parsed[6]))
 
     def name(self, distinguished_name: str) -> str:
         """Raises NoMatchingRule."""
@@ -100,6 +102,16 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     # Java writes a named group (?<name>), Python (?P<name>).
     text = re.sub(r"\(\?<(?=[A-Za-z])", "(?P<", pattern)
     try:
-        return re.compile(text)
-    except re.error as error:
+        with warnings.catch_warnings():
+            # [a-z&&[^x]] is an intersection for Java, and for Python some characters.
+            warnings.simplefilter("error", FutureWarning)
+            return re.compile(text, re.ASCII)
+    except (re.error, FutureWarning) as error:
         raise ValueError(f"Invalid rule: {pattern}: {error}") from None
+
+
+def _check_references(replacement: str, pattern: re.Pattern[str]) -> None:
+    """Raises ValueError for what refers to nothing: with it Kafka refuses every client."""
+    for _, _, name, other in _REFERENCE.findall(replacement):
+        if other == "$" or (name and name not in pattern.groupindex):
+            raise ValueError(f"Invalid rule: {replacement}: it refers to no group")

@@ -14,11 +14,13 @@ KIP-599).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from math import inf
-from typing import Final
+from typing import Final, TypeVar
 
+from kafkalite.requests.hosts import host_text
 from kafkalite.security.rates import Rate, TokenBucket, Window
 
 USER: Final = "user"
@@ -31,9 +33,10 @@ REQUEST_PERCENTAGE: Final = "request_percentage"
 CONTROLLER_MUTATION_RATE: Final = "controller_mutation_rate"
 CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
 
-# A measurement that nothing was added to for this long is forgotten, as in Kafka.
-_IDLE_MS: Final = 3_600_000
+# Beyond this the measurement that was used last longest ago is forgotten.
 _MAX_MEASUREMENTS: Final = 10_000
+# A client gives itself a name as long as it likes; of a longer one a hash is kept.
+_MAX_NAME: Final = 249
 
 # ((type, name), ...) in order of type, as the metadata keeps it; name None is the default entity.
 Entity = tuple[tuple[str, str | None], ...]
@@ -65,7 +68,21 @@ def _entities(user: str, client_id: str) -> Iterator[tuple[Entity, str, str]]:
 class _Measurement:
     rate: Rate
     bucket: TokenBucket
-    last_ms: int
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _latest(kept: dict[K, V], key: K, make: Callable[[], V]) -> V:
+    """The value of a key, which becomes the last to be forgotten."""
+    value = kept.pop(key, None)
+    if value is None:
+        value = make()
+        if len(kept) >= _MAX_MEASUREMENTS:
+            del kept[next(iter(kept))]
+    kept[key] = value
+    return value
 
 
 class ClientQuota:
@@ -96,7 +113,7 @@ class ClientQuota:
         found = self._find(user, client_id)
         if found is None:
             return 0
-        rate = self._measurement(found, now_ms).rate
+        rate = self._measurement(found).rate
         rate.record(value, now_ms)
         return rate.throttle_ms(found.limit, now_ms, self._longest_ms)
 
@@ -104,7 +121,7 @@ class ClientQuota:
         """Take back what was not used after all."""
         found = self._find(user, client_id)
         if found is not None:
-            self._measurement(found, now_ms).rate.record(-value, now_ms)
+            self._measurement(found).rate.record(-value, now_ms)
 
     def most_in_window(self, user: str, client_id: str) -> float:
         """The amount that a client may use in a whole window."""
@@ -116,13 +133,13 @@ class ClientQuota:
         found = self._find(user, client_id)
         if found is None:
             return 0
-        return self._measurement(found, now_ms).bucket.throttle_ms(found.limit, now_ms)
+        return self._measurement(found).bucket.throttle_ms(found.limit, now_ms)
 
     def take_tokens(self, user: str, client_id: str, count: float, now_ms: int) -> None:
         """Take tokens out of a client's bucket, which may be overdrawn."""
         found = self._find(user, client_id)
         if found is not None:
-            self._measurement(found, now_ms).bucket.record(count, found.limit, now_ms)
+            self._measurement(found).bucket.record(count, found.limit, now_ms)
 
     def _find(self, user: str, client_id: str) -> _Found | None:
         if not self._quotas:
@@ -130,36 +147,31 @@ class ClientQuota:
         key = (user, client_id)
         if key in self._found:
             return self._found[key]
-        if len(self._found) >= _MAX_MEASUREMENTS:
-            self._found.clear()
-        found = self._found[key] = self._look_up(user, client_id)
+        found = self._look_up(user, client_id)
+        if max(len(user), len(client_id)) <= _MAX_NAME:
+            if len(self._found) >= _MAX_MEASUREMENTS:
+                self._found.clear()
+            self._found[key] = found
         return found
 
     def _look_up(self, user: str, client_id: str) -> _Found | None:
         for entity, measured_user, measured_client in _entities(user, client_id):
             values = self._quotas.get(entity)
             if values is not None:
-                return _Found(values[self._key], measured_user, measured_client)
+                return _Found(values[self._key], _short(measured_user), _short(measured_client))
         return None
 
-    def _measurement(self, found: _Found, now_ms: int) -> _Measurement:
-        key = (found.user, found.client_id)
-        measured = self._measured.get(key)
-        if measured is None:
-            if len(self._measured) >= _MAX_MEASUREMENTS:
-                self._forget_idle(now_ms)
-            measured = _Measurement(Rate(self._window), TokenBucket(self._window), now_ms)
-            self._measured[key] = measured
-        measured.last_ms = now_ms
-        return measured
+    def _measurement(self, found: _Found) -> _Measurement:
+        return _latest(self._measured, (found.user, found.client_id), self._new_measurement)
 
-    def _forget_idle(self, now_ms: int) -> None:
-        kept = {
-            key: measured
-            for key, measured in self._measured.items()
-            if now_ms - measured.last_ms < _IDLE_MS
-        }
-        self._measured = kept if len(kept) < _MAX_MEASUREMENTS else {}
+    def _new_measurement(self) -> _Measurement:
+        return _Measurement(Rate(self._window), TokenBucket(self._window))
+
+
+def _short(name: str) -> str:
+    if len(name) <= _MAX_NAME:
+        return name
+    return sha256(name.encode(errors="surrogatepass")).hexdigest()
 
 
 class ConnectionRates:
@@ -182,7 +194,7 @@ class ConnectionRates:
             if address is None:
                 self._default = values[CONNECTION_CREATION_RATE]
             else:
-                self._by_address[address] = values[CONNECTION_CREATION_RATE]
+                self._by_address[host_text(address)] = values[CONNECTION_CREATION_RATE]
         if not self._by_address and self._default == inf:
             self._rates.clear()
 
@@ -191,9 +203,7 @@ class ConnectionRates:
         quota = self._by_address.get(address, self._default)
         if quota == inf:
             return 0
-        if len(self._rates) >= _MAX_MEASUREMENTS:
-            self._rates.clear()
-        rate = self._rates.setdefault(address, Rate(self._window))
+        rate = _latest(self._rates, address, lambda: Rate(self._window))
         rate.record(1.0, now_ms)
         wait_ms = rate.throttle_ms(quota, now_ms, self._window.size_ms)
         if wait_ms > 0:

@@ -6,14 +6,16 @@ cannot be obeyed raise ConfigError, at the start or when they are changed.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.config.listener_configs import PREFIX, STORES, ListenerConfigs
+from kafkalite.log.loggers import logger_of
 from kafkalite.security.jaas_file import JaasFile
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
     from kafkalite.security.sasl.jwks import RefreshTimes, UrlKeys
     from kafkalite.security.sasl.scram import ScramCredential, ScramMechanism, TokenCredential
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 SASL: Final = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
 TLS: Final = frozenset({"SSL", "SASL_SSL"})
@@ -62,7 +64,6 @@ _LOGIN_CLASSES: Final = {
     ),
 }
 _NO_CONFIGS: Final[Mapping[str, str]] = {}
-_ACL_RECORDS: Final = (AccessControlEntryRecord, RemoveAccessControlEntryRecord)
 _TOKEN_RECORDS: Final = (DelegationTokenRecord, RemoveDelegationTokenRecord)
 
 
@@ -75,8 +76,7 @@ class Metadata(Protocol):
     quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]]
 
 
-@dataclass(frozen=True, slots=True)
-class ListenerSecurity:
+class ListenerSecurity(Struct, frozen=True):
     """One listener's demands on its clients. Times in seconds, sizes in bytes."""
 
     protocol: str
@@ -87,8 +87,7 @@ class ListenerSecurity:
     failure_delay: float = 0.0
 
 
-@dataclass(slots=True)
-class _Running:
+class _Running(Struct):
     """A listener that was started: the dynamic configs of its node then and now."""
 
     at_start: Mapping[str, str]
@@ -112,7 +111,8 @@ class Security:
         self._run_keys: Callable[[UrlKeys], None] | None = None
         self.authorizer = _authorizer(config)
         _check_unused(config)
-        self._take_acls()
+        if self.authorizer is not None:
+            self._change_acls(self.authorizer, metadata().access_control_entries.values())
 
     @property
     def tokens(self) -> DelegationTokens:
@@ -138,8 +138,8 @@ class Security:
 
     def changed(self, records: Sequence[object]) -> None:
         """Follow a change of the metadata."""
-        if any(isinstance(record, _ACL_RECORDS) for record in records):
-            self._take_acls()
+        if self.authorizer is not None:
+            self._change_acls(self.authorizer, records)
         if any(isinstance(record, ClientQuotaRecord) for record in records):
             for quotas in self._quotas.values():
                 quotas.replace(self._metadata().quotas)
@@ -153,12 +153,14 @@ class Security:
         """Call `callback` after each change of the quotas."""
         self._quotas_changed = callback
 
-    def _take_acls(self) -> None:
-        if self.authorizer is not None:
-            from kafkalite.security.acls import Acl
+    def _change_acls(self, authorizer: Authorizer, records: Iterable[object]) -> None:
+        from kafkalite.security.acls import Acl
 
-            entries = self._metadata().access_control_entries
-            self.authorizer.replace({key: Acl.from_record(entries[key]) for key in entries})
+        for record in records:
+            if isinstance(record, AccessControlEntryRecord):
+                authorizer.add(record.id, Acl.from_record(record))
+            elif isinstance(record, RemoveAccessControlEntryRecord):
+                authorizer.remove(record.id)
 
     @property
     def has_quotas(self) -> bool:

@@ -27,6 +27,11 @@ _TLS_1_3_SUITES: Final = frozenset(
     {"TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"}
 )
 
+# Python's own ones, with those of SHA-1 in TLS 1.2, which Java offers, too.
+_USUAL_SUITES: Final = (
+    "@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:DHE+AES:!aNULL:!eNULL:!aDSS:!AESCCM"
+)
+
 
 class TlsConfigError(Exception):
     """TLS cannot be set up as asked; one sentence."""
@@ -48,6 +53,7 @@ def make_context(settings: TlsSettings) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     # Renegotiation costs a server more than a client, and Java offers none of its own, either.
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
+    context.set_ciphers(_USUAL_SUITES)
     _set_up(context, settings)
     context.verify_mode = CLIENT_AUTH[settings.client_auth]
     if context.verify_mode is not ssl.CERT_NONE:
@@ -180,6 +186,9 @@ _KEYWORDS: Final = {
     "0.9.2342.19200300.100.1.1": "UID",
     "0.9.2342.19200300.100.1.25": "DC",
 }
+# The types of ASN.1 that are texts to Java: UTF8, Printable, T61, IA5, General and BMPString.
+_BMP_STRING: Final = 0x1E
+_TEXTS: Final = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, _BMP_STRING})
 _ESCAPED: Final = frozenset(',=+<>#;"\\')
 
 
@@ -192,7 +201,7 @@ def distinguished_name(certificate: bytes) -> str:
 
     try:
         subject = x509.load_der_x509_certificate(certificate).subject
-    except ValueError as error:
+    except (ValueError, x509.InvalidVersion) as error:
         raise StoreError(f"a certificate cannot be read: {error}") from None
     return ",".join(
         "+".join(_attribute(attribute) for attribute in rdn) for rdn in reversed(subject.rdns)
@@ -206,9 +215,11 @@ def _attribute(attribute: object) -> str:
     number: str = known.oid.dotted_string
     value: str | bytes = known.value
     keyword = _KEYWORDS.get(number)
-    if keyword is None or isinstance(value, bytes):
-        encoded = x509.Name([known]).public_bytes()
-        return f"{keyword or number}=#{_value_der(encoded).hex()}"
+    der = _value_der(x509.Name([known]).public_bytes())
+    if keyword is None or isinstance(value, bytes) or der[0] not in _TEXTS:
+        return f"{keyword or number}=#{der.hex()}"
+    if der[0] == _BMP_STRING:  # Java takes it for UTF-8
+        value = der[_header_size(der) :].decode(errors="replace")
     return f"{keyword}={_escaped(value)}"
 
 

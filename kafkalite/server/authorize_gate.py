@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _MayRead = Callable[[str], bool]
 _CONSUMER: Final = -1
+# The first version of Produce that names topics by id.
+_TOPIC_IDS_SINCE: Final = 13
 _LARGE_BYTES: Final = 32 * 1024
 _SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 
@@ -48,6 +50,9 @@ class _Topics:
     @property
     def creates_topics(self) -> bool:
         return self._services.config.boolean("auto.create.topics.enable")
+
+    def names(self) -> list[str]:
+        return [topic.name for topic in self._services.topics.all()]
 
     def name_of(self, topic_id: UUID) -> str | None:
         topic = self._services.topics.by_id(topic_id)
@@ -97,10 +102,13 @@ def _authorized(authorizer: Authorizer, api: Api, rule: Rule, handle: Handler) -
     def judged(services: Services, context: RequestContext, request: Any) -> Steps[Verdict]:
         """The verdict, with a request and a response as the API has them: messages or rows."""
         access, topics = _access(authorizer, context), _Topics(services)
+        message = request
+        if api.rows:
+            message = yield from message_in_steps(request_class(api.key), request)
+        version, protocol = context.api_version, context.security_protocol
+        verdict = yield from rule(Asked(api.key, version, message, access, topics, protocol))
         if not api.rows:
-            return (yield from rule(Asked(api.key, context.api_version, request, access, topics)))
-        message = yield from message_in_steps(request_class(api.key), request)
-        verdict = yield from rule(Asked(api.key, context.api_version, message, access, topics))
+            return verdict
         if verdict.response is not None:
             verdict.response = yield from rows_in_steps(verdict.response)
         if verdict.request is message:
@@ -188,7 +196,7 @@ def _producing(authorizer: Authorizer, handle: Handler, authorized: Handler) -> 
         if not isinstance(may, Permits) or may.principal is not context.principal:
             may = context.may_write = _permits(authorizer, context, Operation.WRITE)
         for name, topic_id, _ in topics:
-            if not name:
+            if context.api_version >= _TOPIC_IDS_SINCE:
                 topic = services.topics.by_id(topic_id)
                 if topic is None:
                     continue

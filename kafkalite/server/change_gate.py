@@ -3,6 +3,11 @@
 A handler decides by the metadata as they are, and begins a change (`Cluster.begin_write`). The
 change is seen, and the request answered, when it is on the disk; the next decision waits for that.
 If the disk fails meanwhile the connection is closed, as the answer is made already.
+
+A `timeout_ms` of 0 or less is over before the controller decides: everything has timed out then,
+unless there is nothing that only the controller could refuse. The handlers know (`check_time`), and
+the answer is made outside of the authorization, which takes elements out of a request
+(ControllerRequestContext.requestTimeoutMsToDeadlineNs, KafkaEventQueue.handleEvents).
 """
 
 from __future__ import annotations
@@ -10,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.context import CloseConnection, RefuseRequest
 from kafkalite.requests.slices import in_slices
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.wire.api_keys import ApiKey
@@ -38,6 +43,16 @@ _CHANGING: Final = frozenset(
         ApiKey.UPDATE_FEATURES,
     }
 )
+# Kafka's controller takes the deadline of no other request from the client.
+_REFUSED_WHOLE: Final = frozenset(
+    {
+        ApiKey.ALTER_PARTITION_REASSIGNMENTS,
+        ApiKey.CREATE_PARTITIONS,
+        ApiKey.CREATE_TOPICS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.ELECT_LEADERS,
+    }
+)
 
 
 def change_gate(api: Api, handle: Handler) -> Handler:
@@ -55,6 +70,24 @@ def change_gate(api: Api, handle: Handler) -> Handler:
         return response
 
     return guarded
+
+
+def refusal_gate(api: Api, handle: Handler) -> Handler:
+    """Answer changes that are refused as a whole (RefuseRequest)."""
+    if api.key not in _REFUSED_WHOLE:
+        return handle
+
+    async def answered(services: Services, context: RequestContext, request: Any) -> Any:
+        try:
+            response = handle(services, context, request)
+            return await response if has_to_wait(response) else response
+        except RefuseRequest as error:
+            from kafkalite.security.refusals import refuse_in_steps  # a start has no need of it
+
+            refusal = refuse_in_steps(api.key, context.api_version, request, error.code)
+            return await in_slices(refusal, context)
+
+    return answered
 
 
 async def _when_settled(

@@ -8,7 +8,8 @@ that it has to wait for (requests/suspension.py).
     WRITING       the client does not take the responses yet, no input is read
     PARKED        a request waits in the loop, more input ends its wait
     HELD          a request waits in the loop, input waits, too
-    MUTED         no request waits, input does: the client is throttled, or others have their turn
+    MUTED         no request waits, input does: the client is throttled, others have their turn, or
+                  there is no memory for a large frame
     IN_TASK       a task makes and sends the response, and may await anything
     TASK_PARKED   a request waits in a task, more input ends its wait
     CLOSING       no more requests, the responses are sent, then the connection is closed
@@ -209,6 +210,8 @@ class Channel:
                 return False
         if self.is_ending:
             self.end()
+        elif self.reader.waits_for_memory:
+            self.happened(ChannelEvent.MUTE)
         return False
 
     def resume(self) -> None:
@@ -250,6 +253,7 @@ class Channel:
         """Let everything go: files, memory, the request that waits."""
         self.happened(ChannelEvent.CLOSE)
         close_slices(self.take_output())
+        self.reader.discard()
         self.respond = _closed  # the other one refers to the connection
         coroutine = self.take_coroutine()
         if coroutine is not None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.requests.context import CloseConnection
 from kafkalite.server.channel import Channel, ChannelEvent, ChannelState
 from kafkalite.server.frame_reader import RECEIVE_BYTES
@@ -14,7 +14,7 @@ from kafkalite.wire.errors import ProtocolViolation
 if TYPE_CHECKING:
     from kafkalite.server.transport import Transport
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 def receive(transport: Transport, channel: Channel) -> None:

@@ -14,7 +14,6 @@ Two things go beyond the plain way of requests:
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import trio
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.requests.suspension import SuspendedRequest
 from kafkalite.server.channel import Channel, ChannelEvent, ChannelState
@@ -38,11 +38,12 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ProtocolViolation
 
 if TYPE_CHECKING:
+    from kafkalite.server.frame_memory import FrameMemory
     from kafkalite.server.listener import Listener
     from kafkalite.server.loop import Loop
     from kafkalite.server.transport import Transport
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _READING: Final = ChannelState.READING
 _ANSWERED_EARLY: Final = frozenset((ChannelState.PARKED, ChannelState.TASK_PARKED))
@@ -100,17 +101,14 @@ class Connection:
         self.client_host, self.client_port = address
         self.listener = listener
         self.last_active = trio.current_time()
-        # In words, for those who look on.
-        self.end_reason = "the client hung up"
+        self.end_reason = "the client hung up"  # in words
         self._transport = transport
         self._loop = loop
         self._max_frame_bytes = max_frame_bytes
         self._login: Login | None = None
+        respond = partial(handler.respond, self)
         self._channel = Channel(
-            max_frame_bytes,
-            partial(handler.respond, self),
-            trio.current_time,
-            steps_coroutines=loop.is_hosted,
+            max_frame_bytes, respond, trio.current_time, steps_coroutines=loop.is_hosted
         )
         self._waits = Waits(self._channel, loop, self)
         self._request = RequestConnection(self._channel, self._waits)
@@ -133,6 +131,11 @@ class Connection:
 
     def __str__(self) -> str:
         return f"{self.client_host}:{self.client_port}"
+
+    @property
+    def cluster(self) -> str:
+        """The name of its cluster in lines of the log; see Listener."""
+        return self.listener.cluster
 
     @property
     def state(self) -> ChannelState:
@@ -159,6 +162,10 @@ class Connection:
     def logged_in(self) -> None:
         """The client is known, and its frames may be as large as any."""
         self._channel.reader.max_frame_bytes = self._max_frame_bytes
+
+    def claim_from(self, memory: FrameMemory) -> None:
+        """Receive large frames as there is memory for them."""
+        self._channel.reader.claim = partial(memory.claim, resume=self._waits.memory_granted)
 
     def stop(self) -> None:
         """Answer what is in flight, then close."""
@@ -314,9 +321,7 @@ class Connection:
     # The end
 
     def _fail(self, error: Exception) -> None:
-        """Log why the connection ends, in one line, and close it. Requests before the bad input
-        still get their responses.
-        """
+        """Log in one line why it ends, and close it. Earlier requests still get responses."""
         log_end(str(self), error)
         self.end_reason = str(error) or type(error).__name__
         is_owed = isinstance(error, (ProtocolViolation, CloseConnection))
@@ -386,6 +391,7 @@ class Connection:
         channel = self._channel
         self.last_active = trio.current_time()
         channel.happened(ChannelEvent.TASK_DONE)
+        channel.reader.answered()
         if failure is not None:
             self._fail(failure)
             return

@@ -6,7 +6,6 @@ another listener goes for it (KIP-402). Source: Kafka's ConnectionQuotas.
 
 from __future__ import annotations
 
-import logging
 import socket
 from collections import Counter
 from collections.abc import Iterable
@@ -20,18 +19,22 @@ from kafkalite.config.connection_limits import (
     MOST,
     OVERRIDES,
     PER_ADDRESS,
+    QUEUED,
     address_overrides,
     protected_listener,
 )
 from kafkalite.config.definition import ConfigError
 from kafkalite.config.listener_configs import ListenerConfigs
+from kafkalite.log.loggers import logger_of
+from kafkalite.requests.hosts import host_text
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.server.connection import Connection
+    from kafkalite.server.frame_memory import FrameMemory
     from kafkalite.server.listener import Listener
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # All listeners of a node.
 _ALL: Final = ""
@@ -55,6 +58,13 @@ class ConnectionCounts:
         for host in self._addresses:
             if not self._addresses[host]:
                 raise ConfigError(_NO_ADDRESS % (OVERRIDES, host))
+        # By node; none without queued.max.request.bytes.
+        self._frame_memory: dict[int, FrameMemory] = {}
+        most_bytes = config.integer(QUEUED)
+        if most_bytes > 0:
+            from kafkalite.server.frame_memory import FrameMemory
+
+            self._frame_memory = {node_id: FrameMemory(most_bytes) for node_id in config.node_ids}
 
     def __len__(self) -> int:
         return self._of_host.total()
@@ -67,6 +77,8 @@ class ConnectionCounts:
     def add(self, connection: Connection) -> None:
         """Count one that was opened."""
         listener = connection.listener
+        if self._frame_memory:
+            connection.claim_from(self._frame_memory[listener.node_id])
         self._of_listener[listener.node_id, listener.name] += 1
         self._of_listener[listener.node_id, _ALL] += 1
         self._of_host[listener.node_id, connection.client_host] += 1
@@ -164,5 +176,5 @@ def _address(host: str) -> str:
     """
     for family in (socket.AF_INET, socket.AF_INET6):
         with suppress(OSError, UnicodeError):
-            return str(socket.getaddrinfo(host or None, None, family)[0][4][0])
+            return host_text(str(socket.getaddrinfo(host or None, None, family)[0][4][0]))
     return ""

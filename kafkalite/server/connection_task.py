@@ -14,6 +14,7 @@ import trio
 from kafkalite.requests import purgatory
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.purgatory import WakeReason, Watchers
+from kafkalite.requests.request_memory import give_back
 from kafkalite.requests.suspension import continued
 from kafkalite.server.channel import Channel, ChannelEvent, ChannelState
 from kafkalite.server.frame_reader import RECEIVE_BYTES
@@ -89,6 +90,7 @@ class ConnectionTask:
 
     async def silence(self) -> None:
         """Read and throw away until the client hangs up or the broker stops: CloseConnection."""
+        give_back()
         with trio.CancelScope() as self._nap:
             while not self._channel.is_ending:
                 await trio.lowlevel.wait_readable(self._transport.fileno())

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import errno
-import logging
 import resource
 import socket
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
 
 from kafkalite.config.connection_limits import has_rate
+from kafkalite.log.loggers import logger_of
+from kafkalite.requests.hosts import host_text
 from kafkalite.server.connection import Connection
 from kafkalite.server.connection_counts import ConnectionCounts
 from kafkalite.server.host import drive
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from kafkalite.security.accept_rates import AcceptRates
     from kafkalite.services import Services
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Accepted in one go before other tasks get their turn.
 _ACCEPT_AT_ONCE: Final = 64
@@ -89,6 +91,7 @@ class Connections:
         self.listen_on: Callable[[Listener], None]
         self._listeners: dict[tuple[int, str], Listener] = {}
         self._nursery: trio.Nursery | None = None
+        self._context = copy_context()
         self._stopping = False
         # Told of each connection that is opened, and of its end with the reason.
         self.opened: Callable[[Connection], None] | None = None
@@ -119,6 +122,7 @@ class Connections:
         # Connections outlive the accepting: they have a nursery around it.
         async with trio.open_nursery() as connections:
             self._nursery = connections
+            self._context = copy_context()
             self._look_again()  # with the changes of the metadata
             with listening:
                 async with trio.open_nursery() as nursery:
@@ -172,21 +176,17 @@ class Connections:
                         self._is_exhausted = False
             except BlockingIOError:
                 continue
-            except OSError as error:
+            except OSError as error:  # any other concerns a client that has gone already
                 if error.errno in _EXHAUSTED:
                     self._warn_exhausted(error.strerror)
                     await trio.sleep(_EXHAUSTED_PAUSE_SECONDS)
-                # Anything else concerns a client that has gone already.
 
     def _warn_exhausted(self, reason: str | None) -> None:
         """Say once that clients have to wait now."""
         if not self._is_exhausted:
             self._is_exhausted = True
-            logger.error(
-                "no more connections are accepted with %d open: %s (raise ulimit -n)",
-                len(self),
-                reason,
-            )
+            text = "no more connections are accepted with %d open: %s (raise ulimit -n)"
+            logger.error(text, len(self), reason)
 
     def _start(
         self,
@@ -199,7 +199,7 @@ class Connections:
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        host, port = address[0].removeprefix("::ffff:"), address[1]
+        host, port = host_text(address[0]), address[1]
         if self._services.security.has_quotas:
             quotas = self._services.security.quotas(listener.node_id)
             now_ms = int(trio.current_time() * 1000)
@@ -276,7 +276,8 @@ class Connections:
             self.loop,
             self._handler,
             max_frame_bytes=self._max_frame_bytes,
-            spawn=lambda function, name: nursery.start_soon(function, name=name),
+            # Lines of its task are about the cluster whose task listens.
+            spawn=lambda run, name: self._context.run(partial(nursery.start_soon, run, name=name)),
             closed=self._closed,
         )
 

@@ -15,13 +15,14 @@ import trio
 
 from kafkalite.apis import Api, Handler, apis_of
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import in_slices, let_go
+from kafkalite.requests.request_memory import RequestMemory
+from kafkalite.requests.slices import has_many, in_slices, let_go
 from kafkalite.requests.suspension import ResponseCoroutine, has_to_wait
 from kafkalite.server.gates import Gates
 from kafkalite.wire.api_codec import codec_of
 from kafkalite.wire.codec import encode_response
 from kafkalite.wire.errors import Malformed, ProtocolViolation
-from kafkalite.wire.fields import InMemory, Records
+from kafkalite.wire.fields import InMemory, Records, most_memory
 from kafkalite.wire.headers import read_header
 from kafkalite.wire.parse_support import ManyElements
 from kafkalite.wire.rows import LargeResponse, row_of
@@ -70,6 +71,7 @@ class Dispatcher:
         self._forward = forward
         self._loads_in_thread = loads_in_thread
         self._gates = gates or Gates()
+        self._memory = RequestMemory()
         self._apis = apis_of(services.config.release)
         # Filled by the first request: handlers behind their gates by API key, routes by
         # (API key << 16) + version.
@@ -114,7 +116,7 @@ class Dispatcher:
         try:
             client_id, request = route.codec.parse(frame, client_id_size)
         except (ManyElements, Malformed):
-            return self._respond_in_slices(route, context, correlation_id, frame)
+            return self._respond_when_there_is_room(route, context, correlation_id, frame)
         context.client_id = client_id or ""
         if route.api.waits:
             return self._respond_in_task(route, context, correlation_id, request)
@@ -150,7 +152,17 @@ class Dispatcher:
             letting_go, response = let_go(response.row), None
             await in_slices(letting_go, context)
             return chunks
+        if not route.api.rows and has_many(response):
+            return await in_slices(route.codec.build_in_slices(correlation_id, response), context)
         return [] if response is None else route.codec.build(correlation_id, response)
+
+    async def _respond_when_there_is_room(
+        self, route: Route, context: RequestContext, correlation_id: int, frame: InMemory
+    ) -> list[Records]:
+        """Respond to a huge request, once others have given back the memory that it may take."""
+        await context.connection.move_to_task()
+        async with self._memory.taken(most_memory(len(frame))):
+            return await self._respond_in_slices(route, context, correlation_id, frame)
 
     async def _respond_in_slices(
         self, route: Route, context: RequestContext, correlation_id: int, frame: InMemory

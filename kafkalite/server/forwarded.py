@@ -1,18 +1,24 @@
 """Handlers of what only the controllers decide, for a broker that is none (KIP-590).
 
 A request that has passed the gates goes to the active controller as the client sent it, in an
-Envelope, and its answer comes back the same way. What is about this broker alone (its loggers) is
-done here. Source: ForwardingManager, ConfigAdminManager.
+Envelope, and its answer comes back the same way. What is about this broker alone is done here: its
+loggers are changed, and configs of brokers are checked before they are sent on. Source:
+ForwardingManager, ConfigAdminManager.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+import trio
 
 from kafkalite.apis import Api, Handler
-from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE
+from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE
 from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.request_memory import give_back
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_response, encode_request
@@ -23,7 +29,13 @@ if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
+T = TypeVar("T")
+
 _LENGTH_BYTES: Final = 4
+# Up to here messages of the smallest elements take some milliseconds.
+_IN_THREAD_FROM_BYTES: Final = 16_384
+# Its type and name.
+_Resource = tuple[int, str]
 _OF_CONFIGS: Final = frozenset({ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS})
 
 
@@ -48,15 +60,20 @@ def forwarded(forward: Forward) -> Callable[[Api], Handler]:
 
     def handler(api: Api) -> Handler:
         async def handle(services: Services, context: RequestContext, request: Any) -> Any:
-            if api.key in _OF_CONFIGS and _is_of_loggers(request):
-                response: Any = api.load()(services, context, request)
-                if has_to_wait(response):
-                    response = await response
-                return response
+            if api.key in _OF_CONFIGS:
+                return await _altered(partial(send, context), api, services, context, request)
+            return await send(context, request)
+
+        async def send(context: RequestContext, request: Any) -> Any:
             await context.connection.move_to_task()
             version = context.api_version
-            chunks = encode_request(api.key, version, 0, context.client_id, request)
-            frame = join(chunks)[_LENGTH_BYTES:]
+
+            def encoded() -> bytes:
+                chunks = encode_request(api.key, version, 0, context.client_id, request)
+                return join(chunks)[_LENGTH_BYTES:]
+
+            frame = await _worked(context.request_bytes, encoded)
+            give_back()
             try:
                 answer = await forward(
                     frame,
@@ -69,15 +86,52 @@ def forwarded(forward: Forward) -> Callable[[Api], Handler]:
                 raise CloseConnection(
                     f"{api.key.name} version {version} was not forwarded: {error.code.name}"
                 ) from None
-            return decode_response(api.key, version, answer)[1]
+            decoded = partial(decode_response, api.key, version, answer)
+            _, response = await _worked(len(answer), decoded)
+            return response
 
         return handle
 
     return handler
 
 
-def _is_of_loggers(request: Any) -> bool:
-    """True if all that is to be changed are loggers of a broker."""
-    return bool(request.resources) and all(
-        each.resource_type == BROKER_LOGGER_RESOURCE for each in request.resources
-    )
+async def _worked(size: int, work: Callable[[], T]) -> T:
+    """The result of work on a message of so many bytes: of a thread, if it would hold the loop."""
+    return work() if size < _IN_THREAD_FROM_BYTES else await trio.to_thread.run_sync(work)
+
+
+async def _altered(
+    send: Callable[[Any], Awaitable[Any]],
+    api: Api,
+    services: Services,
+    context: RequestContext,
+    request: Any,
+) -> Any:
+    """The answer to a change of configs. The controllers are asked for what stands here."""
+    here: dict[_Resource, Any] = {}
+    answer: Any = None
+    for kind, validate_only in (
+        (BROKER_LOGGER_RESOURCE, request.validate_only),
+        (BROKER_RESOURCE, True),
+    ):
+        some = [each for each in request.resources if each.resource_type == kind]
+        if some:
+            checked = replace(request, resources=some, validate_only=validate_only)
+            response = api.load()(services, context, checked)
+            answer = await response if has_to_wait(response) else response
+            here |= {_resource(each): each for each in answer.responses}
+
+    def goes_on(resource: Any) -> bool:
+        known = here.get(_resource(resource))
+        return known is None or (resource.resource_type == BROKER_RESOURCE and not known.error_code)
+
+    going = [each for each in request.resources if goes_on(each)]
+    if going or answer is None:
+        answer = await send(replace(request, resources=going))
+        here |= {_resource(each): each for each in answer.responses}
+    answer.responses = [here[_resource(each)] for each in request.resources]
+    return answer
+
+
+def _resource(of: Any) -> _Resource:
+    return of.resource_type, of.resource_name

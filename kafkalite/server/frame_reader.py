@@ -14,10 +14,14 @@ A view handed out is good until the next frame is asked for.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import Struct
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kafkalite.wire.errors import ProtocolViolation
+
+if TYPE_CHECKING:
+    from kafkalite.server.frame_memory import FrameClaim
 
 RECEIVE_BYTES: Final = 65536
 # A frame may announce far more than it ever sends: the buffer grows with the bytes that came.
@@ -41,9 +45,22 @@ _OTHER_PROTOCOLS: Final = (
 
 
 class FrameReader:
-    """Cuts one connection's input into frames of at most `max_frame_bytes`."""
+    """Cuts one connection's input into frames of at most `max_frame_bytes`.
 
-    __slots__ = ("_data", "_filled", "_large", "_large_size", "_position", "max_frame_bytes")
+    With `claim`, memory for each large frame is claimed before it is received.
+    """
+
+    __slots__ = (
+        "_answering",
+        "_claimed",
+        "_data",
+        "_filled",
+        "_large",
+        "_large_size",
+        "_position",
+        "claim",
+        "max_frame_bytes",
+    )
 
     def __init__(self, max_frame_bytes: int) -> None:
         self.max_frame_bytes = max_frame_bytes
@@ -52,6 +69,15 @@ class FrameReader:
         self._large = bytearray()
         self._large_size = 0  # of the large frame being received; 0: there is none
         self._filled = 0
+        self.claim: Callable[[int], FrameClaim] | None = None
+        # Memory of the large frame that comes in, and of the one that is being answered.
+        self._claimed: FrameClaim | None = None
+        self._answering: FrameClaim | None = None
+
+    @property
+    def waits_for_memory(self) -> bool:
+        """True if the next frame is not to be received yet."""
+        return self._claimed is not None and not self._claimed.is_granted
 
     @property
     def has_input(self) -> bool:
@@ -86,6 +112,8 @@ class FrameReader:
         """
         if self._large_size:
             return self._finish_large()
+        if self._answering is not None:
+            self.answered()
         data, position = self._data, self._position
         if len(data) - position < 4:
             return None
@@ -96,16 +124,30 @@ class FrameReader:
         if start + size <= len(data):
             end = self._position = start + size
             return data[start:end] if size < _COPY_BELOW_BYTES else memoryview(data)[start:end]
-        if size > RECEIVE_BYTES:
+        if size > RECEIVE_BYTES and (self.claim is None or self._is_granted(size)):
             self._start_large(size, memoryview(data)[start:])
         return None
 
+    def answered(self) -> None:
+        """The frame that was handed out is needed no more."""
+        claim, self._answering = self._answering, None
+        if claim is not None:
+            claim.memory.give_back(claim)
+
     def discard(self) -> None:
         """Forget what was received."""
+        self.answered()
+        self._answering, self._claimed = self._claimed, None
+        self.answered()
         self._data = b""
         self._position = 0
         self._large = bytearray()
         self._large_size = 0
+
+    def _is_granted(self, size: int) -> bool:
+        if self._claimed is None and self.claim is not None:
+            self._claimed = self.claim(size)
+        return not self.waits_for_memory
 
     def _not_a_size(self, received: bytes, size: int) -> str:
         """Words for four bytes that are no size: often another protocol's first ones."""
@@ -128,6 +170,7 @@ class FrameReader:
             return None
         frame = memoryview(self._large)[: self._large_size]
         self._large_size = 0
-        if len(self._large) > _KEEP_BELOW_BYTES:
+        self._answering, self._claimed = self._claimed, None
+        if len(self._large) > _KEEP_BELOW_BYTES or self.claim is not None:
             self._large = bytearray()  # the view keeps the old one alive as long as it is needed
         return frame

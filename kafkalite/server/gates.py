@@ -49,6 +49,7 @@ class Gates:
 
     authenticate: Gate | None = None
     authorize: Gate | None = None
+    refusal: Gate | None = None
     fault: Gate | None = None
     change: Gate | None = None
     linger: Gate | None = None
@@ -67,7 +68,7 @@ class Gates:
         """
         for gate in (
             *(self.linger, self.flush, self.replication, self.transaction, self.change),
-            *(self.fault, self.authorize, self.authenticate),
+            *(self.fault, self.authorize, self.refusal, self.authenticate),
             *(self.count, self.throttle, self.log),
         ):
             if gate is not None:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, cast
 
 import trio
 
+from kafkalite.log.loggers import lines_are_of_turns
 from kafkalite.server.interest import Interest
 from kafkalite.server.loop import Loop, host_time
 
@@ -58,7 +59,11 @@ class Host:
             # Trio calls the methods of an instrument that it finds.
             instruments=(cast("trio.abc.Instrument", loop.watchdog),),
         )
-        loop.serve_with_guest(wanted)
+        lines_are_of_turns(loop)
+        try:
+            loop.serve_with_guest(wanted)
+        finally:
+            lines_are_of_turns(None)
         assert self._outcome is not None
         result: T = self._outcome.unwrap()
         return result

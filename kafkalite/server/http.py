@@ -7,7 +7,6 @@ ends when all is sent, when the client hangs up, or when it takes nothing for a 
 
 from __future__ import annotations
 
-import logging
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -18,7 +17,9 @@ from typing import Final
 import h11
 import trio
 
-logger = logging.getLogger(__name__)
+from kafkalite.log.loggers import logger_of
+
+logger = logger_of(__name__)
 
 _MAX_HEAD_BYTES: Final = 16_384
 MAX_BODY_BYTES: Final = 1 << 20

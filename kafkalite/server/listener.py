@@ -11,10 +11,11 @@ import select
 import socket
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import trio
+from msgspec import Struct
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
@@ -29,15 +30,18 @@ class StartError(Exception):
     """The broker cannot start; one sentence that names the thing in the way."""
 
 
-@dataclass(slots=True)
-class Listener:
-    """One bound listener of one node; `advertised_host` and `_port` are what clients are told."""
+class Listener(Struct):
+    """One bound listener of one node; `advertised_host` and `_port` are what clients are told.
+
+    `cluster` is its cluster's name in lines of the log; "" for the first one of the process.
+    """
 
     node_id: int
     config: ListenerConfig
     socket: socket.socket
     advertised_host: str
     advertised_port: int
+    cluster: str = ""
 
     @property
     def name(self) -> str:
@@ -114,7 +118,7 @@ def open_node_listeners(
     try:
         for wanted, other in zip(config.listeners(node_id), like, strict=True):
             sock = _bind_near(wanted, other) if wanted.port == 0 else bind(wanted.host, wanted.port)
-            opened.append(_told(config, node_id, wanted, sock))
+            opened.append(replace(_told(config, node_id, wanted, sock), cluster=other.cluster))
     except StartError:
         for listener in opened:
             listener.close()
@@ -170,9 +174,11 @@ def bind(host: str, port: int, purpose: str = "") -> socket.socket:
 
     Raises StartError; `purpose` begins its text, where the port is not one for clients.
     """
+    # The codec for other names takes a millisecond to import.
+    name = host.encode() if host.isascii() else host
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
-            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            name or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         sock = socket.socket(family, kind, protocol)
     except OSError as error:

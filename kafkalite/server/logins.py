@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Final
 
 import trio
 
-logger = logging.getLogger(__name__)
+from kafkalite.log.loggers import logger_of
+
+logger = logger_of(__name__)
 
 _PAUSE_SECONDS: Final = 1.0
 # Addresses remembered; beyond this all are forgotten.
 _MAX_ADDRESSES: Final = 10_000
+# The text may hold what the client sent, up to sasl.server.max.receive.size.
+_MAX_REASON: Final = 500
 
 
 class Logins:
@@ -36,4 +39,5 @@ class Logins:
         self._silent_until[host] = now + _PAUSE_SECONDS
         more = self._unsaid.pop(host, 0)
         suffix = f" (and {more} more like it)" if more else ""
-        logger.warning("%s: failed authentication: %s%s", host, reason, suffix)
+        told = reason if len(reason) <= _MAX_REASON else f"{reason[:_MAX_REASON]}..."
+        logger.warning("%s: failed authentication: %s%s", host, told, suffix)

@@ -71,6 +71,8 @@ class Loop:
         self._now: Callable[[], float] = host_time if is_hosted else trio.current_time
         self._epoll = select.epoll()
         self._watched: dict[int, Watched] = {}
+        # The connection that has its turn; None between turns.
+        self.serving: Watched | None = None
         self._unserved: Sequence[tuple[int, int]] = ()
         self._resumed: deque[tuple[Watched, SuspendedRequest | None]] = deque()
         self._timers = Timers(self._now, lambda: self.wake())
@@ -135,7 +137,7 @@ class Loop:
         answered: list[Watched] = []
         last: Watched | None = None
         for index, (fileno, _) in enumerate(ready):
-            last = self._watched.get(fileno)
+            last = self.serving = self._watched.get(fileno)
             if last is not None and last.ready(now):
                 answered.append(last)
                 if len(answered) == _SENT_AT_ONCE:
@@ -145,15 +147,20 @@ class Loop:
                 break
         if self._timers.next_time() <= now:
             self._timers.expire_due()
+        # Sent before the rest: these clients have waited longest, for the records just appended.
+        resumed: list[Watched] = []
         for _ in range(len(self._resumed)):
             last, suspended = self._resumed.popleft()
+            self.serving = last
             if last.resume(suspended):
-                answered.append(last)
-                if len(answered) == _SENT_AT_ONCE:
-                    _send(answered)
+                resumed.append(last)
+                if len(resumed) == _SENT_AT_ONCE:
+                    _send(resumed)
             if perf_counter() > turn_ends:
                 break
+        _send(resumed)
         _send(answered)
+        self.serving = None
         if self.watchdog.is_late:
             self.watchdog.end(_name(last))
 

@@ -6,12 +6,12 @@ Here the two are told apart, so that a handler need not know where it runs.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import trio
 
+from kafkalite.log.loggers import logger_of
 from kafkalite.requests import suspension
 from kafkalite.requests.purgatory import WakeReason, Watchers
 from kafkalite.requests.suspension import SuspendedRequest
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkalite.server.waits import Waits
     from kafkalite.wire.fields import Records
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 class RequestConnection:

@@ -226,6 +226,7 @@ class TlsTransport:
         return self._socket.fileno()
 
     def close(self) -> None:
+        self._let_go()
         if not self._is_shaking:
             # The client learns that nothing was cut off; its answer is not waited for.
             with suppress(OSError, ValueError):
@@ -235,8 +236,21 @@ class TlsTransport:
         self._socket.close()
 
     def reset(self) -> None:
+        self._let_go()
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
         self._socket.close()
+
+    def _let_go(self) -> None:
+        """Refer to the connection no more, by what was to be called and by the frames of an error.
+
+        OpenSSL's memory goes with it, and waits for no garbage collector.
+        """
+        self._established = self._failed = _nothing
+        self._end = None
+
+
+def _nothing(_: object) -> None:
+    pass
 
 
 def _reason(error: OSError) -> str:

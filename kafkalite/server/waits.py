@@ -26,7 +26,8 @@ class Waits:
         self._is_queued = False
 
     def begin(self) -> None:
-        """Wait for what the channel says: its request's deadline, its throttling, or a turn."""
+        """Wait for what the channel says: its request's deadline, the end of its throttling,
+        memory, or a turn."""
         channel = self._channel
         deadline = channel.muted_until
         if channel.suspended is not None:
@@ -35,9 +36,13 @@ class Waits:
             if self._timer is None:
                 self._timer = Timer(self._deadline_passed)
             self._loop.set_timer(self._timer, deadline)
-        elif not self._is_queued:
-            self._is_queued = True
-            self.resume(None)
+        elif not self._is_queued and not channel.reader.waits_for_memory:
+            self.memory_granted()
+
+    def memory_granted(self) -> None:
+        """Go on in the next turn."""
+        self._is_queued = True
+        self.resume(None)
 
     def resume(self, suspended: SuspendedRequest | None) -> None:
         """Let the loop resume the connection soon: the wait of `suspended`, or a pause, is over."""

@@ -6,15 +6,16 @@ processes' work is part of, too, and the thread's own, which counts work only, a
 
 from __future__ import annotations
 
-import logging
 from math import inf
 from time import perf_counter, thread_time
 from typing import TYPE_CHECKING, Final
 
+from kafkalite.log.loggers import logger_of
+
 if TYPE_CHECKING:
     from trio.lowlevel import Task
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 # Longer turns than this are looked at.
 LONG_SECONDS: Final = 0.02

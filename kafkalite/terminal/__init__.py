@@ -15,7 +15,8 @@ target.py      the broker that is meant, if it is not named
 kafka.py       one Kafka, asked by librdkafka
 output.py      tables for people, JSON for programs, bars while it takes long
 offsets.py     the first and last offsets of partitions
-topics.py, tail.py, produce.py, groups.py, lag.py, configs.py, acls.py, requests.py, trace.py
+topics.py, tail.py, produce.py, groups.py, lag.py, configs.py, loggers.py, acls.py, requests.py,
+trace.py
 completion.py  completion for bash, zsh and fish
 
 Exit codes: 0 it is done, 1 it is not there or was refused, 2 a mistake in what was asked. The

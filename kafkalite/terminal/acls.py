@@ -72,7 +72,7 @@ def acls(
     if not found and not _has_authorizer(kafka):
         raise Refused("this Kafka has no authorizer: each client may do everything")
     rows = [_row(each) for each in found]
-    out.rows(sorted(rows, key=lambda row: tuple(row.values())), _COLUMNS)
+    out.rows(sorted(rows, key=lambda row: tuple(row.values())), _COLUMNS, "there are no such ACLs")
 
 
 def _has_authorizer(kafka: Kafka) -> bool:

@@ -1,4 +1,4 @@
-"""`kafkalite configs`: the configs of topics, brokers and groups; seen and set.
+"""`kafkalite configs`: the configs of topics, brokers and groups, the levels of loggers.
 
 The words are those of kafka-configs.sh.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import click
@@ -18,21 +19,34 @@ from kafkalite.terminal.output import Output
 TOPIC: Final[Any] = library.ResourceType.TOPIC
 BROKER: Final[Any] = library.ResourceType.BROKER
 _GROUP: Final[Any] = library.ResourceType.GROUP
+# librdkafka has no words for these.
+_LOGGER: Final = "broker logger"
+_DEFAULTS: Final = "broker defaults"
 _Source: Final[Any] = library.ConfigSource
+# A config and its value; None: none of its own.
+Change = tuple[str, str | None]
 _COLUMNS = {"name": "NAME", "value": "VALUE", "source": "SOURCE"}
 _ENTITY_COLUMNS = {"entity_type": "ENTITY-TYPE", "entity_name": "ENTITY-NAME", **_COLUMNS}
 # NAME=VALUE by commas; a value with commas in it stands in brackets.
-_PAIR: Final = re.compile(r"([^=,]+)=(?:\[([^\]]*)\]|((?!\[)[^,]*))(?:,|$)")
+_PAIR: Final = re.compile(r"\s*([^=,\s][^=,]*)=(?:\[([^\]]*)\]|((?!\[)[^,]*))(?:,|$)")
 _INHERITED: Final = frozenset({_Source.DEFAULT_CONFIG, _Source.UNKNOWN_CONFIG})
-_HIDDEN: Final = "(sensitive)"
+_NOTHING_SET: Final = "nothing is set: --all shows the defaults"
+HIDDEN: Final = "(sensitive)"
+# Topics that one request asks for.
+_AT_ONCE: Final = 100
 _SHOWN_WITHIN_SECONDS: Final = 3.0
 _PAUSE_SECONDS: Final = 0.05
+_FLAGS: Final = "--topic, --broker, --group, --broker-logger and --broker-defaults"
 
 
 @click.command("configs")
 @click.option("-t", "--topic", metavar="NAME", shell_complete=topic_names)
 @click.option("--broker", metavar="ID", help="A node's.")
 @click.option("--group", metavar="ID", help="A group's.")
+@click.option("--broker-logger", metavar="ID", help="The levels of a node's loggers.")
+@click.option(
+    "--broker-defaults", is_flag=True, help="What is set for all brokers that have no other value."
+)
 @click.option("--all", "is_all", is_flag=True, help="Those with their defaults, too.")
 @click.option("--add-config", multiple=True, metavar="NAME=VALUE,...", help="Set these.")
 @click.option("--delete-config", multiple=True, metavar="NAME,...", help="Back to the default.")
@@ -43,13 +57,18 @@ def configs(
     topic: str | None,
     broker: str | None,
     group: str | None,
+    broker_logger: str | None,
+    broker_defaults: bool,
     is_all: bool,
     add_config: tuple[str, ...],
     delete_config: tuple[str, ...],
 ) -> None:
     """Show the configs that are set: of one topic, broker or group, or of all topics and brokers.
 
-    With --add-config or --delete-config they are changed first.
+    With --add-config or --delete-config they are changed first. To have each request logged:
+
+    \b
+    configs --broker-logger 1 --add-config kafka.request.logger=DEBUG
     """
     chosen = [
         (kind, name)
@@ -57,34 +76,42 @@ def configs(
             (TOPIC, topic),
             (BROKER, broker),
             (_GROUP, group),
+            (_LOGGER, broker_logger),
+            (_DEFAULTS, "" if broker_defaults else None),
         )
         if name is not None
     ]
     if len(chosen) > 1:
-        raise click.UsageError("--topic, --broker and --group exclude each other")
+        raise click.UsageError(f"{_FLAGS} exclude each other")
     changes = [*_set(add_config), *_deleted(delete_config)]
     if changes and not chosen:
-        raise click.UsageError("name what to configure: --topic, --broker or --group")
+        raise click.UsageError(f"name what to configure, by one of {_FLAGS}")
     if not chosen:
         out.rows(_everything(kafka, out, is_all), _ENTITY_COLUMNS)
         return
     [(kind, name)] = chosen
     _check_there(kafka, kind, name)
+    if kind in (_LOGGER, _DEFAULTS):
+        from kafkalite.terminal import resources  # few ask for them
+
+        resource = resources.loggers_of(name) if kind is _LOGGER else resources.BROKER_DEFAULTS
+        out.rows(resources.resource_configs(kafka, resource, changes), _COLUMNS, _NOTHING_SET)
+        return
     if changes:
+        entries = [_entry(*each) for each in changes]
         asked = kafka.admin.incremental_alter_configs(
-            [library.ConfigResource(kind, name, incremental_configs=changes)]
+            [library.ConfigResource(kind, name, incremental_configs=entries)]
         )
         for answer in asked.values():
             answered(answer, _named(kind, name))
-        _wait_for(kafka, kind, name, changes)
+        _wait_for(kafka, kind, name, dict(changes))
     found = described_configs(kafka, kind, name) if is_all else set_configs(kafka, kind, name)
-    out.rows([_row(kind, name, each) for each in found], _COLUMNS)
+    out.rows([_row(kind, name, each) for each in found], _COLUMNS, _NOTHING_SET)
 
 
-def _wait_for(kafka: Kafka, kind: Any, name: str, changes: list[Any]) -> None:
+def _wait_for(kafka: Kafka, kind: Any, name: str, wanted: Mapping[str, str | None]) -> None:
     """Wait until the broker that is asked shows the changes: the controllers have made them."""
     deadline = time.monotonic() + _SHOWN_WITHIN_SECONDS
-    wanted = {each.name: each.value for each in changes}
     while time.monotonic() < deadline:
         shown = {each.name: each.value for each in set_configs(kafka, kind, name)}
         if all(shown.get(name) == value for name, value in wanted.items()):
@@ -94,28 +121,43 @@ def _wait_for(kafka: Kafka, kind: Any, name: str, changes: list[Any]) -> None:
 
 def set_configs(kafka: Kafka, kind: Any, name: str) -> list[Any]:
     """The configs of a topic, broker or group that are its own. Raises Refused."""
-    own = {_Source.DYNAMIC_TOPIC_CONFIG, _Source.GROUP_CONFIG}
+    return [each for each in described_configs(kafka, kind, name) if _is_own(kind, each)]
+
+
+def _is_own(kind: Any, entry: Any) -> bool:
+    source = _Source(entry.source)
     if kind is BROKER:
-        own = set(_Source) - _INHERITED
-    return [each for each in described_configs(kafka, kind, name) if _Source(each.source) in own]
+        return source not in _INHERITED
+    return source in (_Source.DYNAMIC_TOPIC_CONFIG, _Source.GROUP_CONFIG)
 
 
 def described_configs(kafka: Kafka, kind: Any, name: str) -> list[Any]:
     """All configs of a topic, broker or group, by name. Raises Refused."""
-    asked = kafka.admin.describe_configs([library.ConfigResource(kind, name)])
-    [answer] = asked.values()
-    return [entry for _, entry in sorted(answered(answer, _named(kind, name)).items())]
+    return _described(kafka, kind, [name])[name]
+
+
+def _described(kafka: Kafka, kind: Any, names: Sequence[str]) -> dict[str, list[Any]]:
+    asked = kafka.admin.describe_configs([library.ConfigResource(kind, name) for name in names])
+    return {
+        each.name: [entry for _, entry in sorted(answered(answer, _named(kind, each.name)).items())]
+        for each, answer in asked.items()
+    }
 
 
 def _everything(kafka: Kafka, out: Output, is_all: bool) -> list[dict[str, Any]]:
     metadata = kafka.metadata()
-    entities = [(BROKER, str(each)) for each in sorted(metadata.brokers)]
-    entities += [(TOPIC, name) for name in sorted(metadata.topics)]
-    described = described_configs if is_all else set_configs
+    topics = sorted(metadata.topics)
+    # A broker is asked for its own alone.
+    portions = [(BROKER, [str(each)]) for each in sorted(metadata.brokers)]
+    portions += [
+        (TOPIC, topics[start : start + _AT_ONCE]) for start in range(0, len(topics), _AT_ONCE)
+    ]
     return [
         _row(kind, name, entry)
-        for kind, name in out.track(entities, "configs")
-        for entry in described(kafka, kind, name)
+        for kind, names in out.track(portions, "configs")
+        for name, entries in _described(kafka, kind, names).items()
+        for entry in entries
+        if is_all or _is_own(kind, entry)
     ]
 
 
@@ -124,7 +166,7 @@ def _row(kind: Any, name: str, entry: Any) -> dict[str, Any]:
         "entity_type": kind.name.lower(),
         "entity_name": name,
         "name": entry.name,
-        "value": _HIDDEN if entry.is_sensitive else entry.value,
+        "value": HIDDEN if entry.is_sensitive else entry.value,
         "source": _Source(entry.source).name,
         "read_only": entry.is_read_only,
     }
@@ -138,28 +180,28 @@ def _check_there(kafka: Kafka, kind: Any, name: str) -> None:
     """Raises Refused for a topic or broker that is not there."""
     if kind is TOPIC:
         kafka.partitions_of(name)
-    elif kind is BROKER:
+    elif kind in (BROKER, _LOGGER):
         known = [str(each) for each in kafka.metadata().brokers]
         if name not in known:
             raise not_there("broker", name, known, "kafkalite configs")
 
 
-def _set(texts: tuple[str, ...]) -> list[Any]:
-    return [
-        library.ConfigEntry(name, value, incremental_operation=library.AlterConfigOpType.SET)
-        for text in texts
-        for name, value in pairs(text)
-    ]
+def _set(texts: tuple[str, ...]) -> list[Change]:
+    return [pair for text in texts for pair in pairs(text)]
 
 
-def _deleted(texts: tuple[str, ...]) -> list[Any]:
-    return [
-        library.ConfigEntry(
-            name.strip(), None, incremental_operation=library.AlterConfigOpType.DELETE
-        )
-        for text in texts
-        for name in text.split(",")
-    ]
+def _deleted(texts: tuple[str, ...]) -> list[Change]:
+    names = [(text, name.strip()) for text in texts for name in text.split(",")]
+    for text, name in names:
+        if not name:
+            raise click.UsageError(f"--delete-config {text}: it is names with commas between")
+    return [(name, None) for _, name in names]
+
+
+def _entry(name: str, value: str | None) -> Any:
+    kinds = library.AlterConfigOpType
+    operation = kinds.DELETE if value is None else kinds.SET
+    return library.ConfigEntry(name, value, incremental_operation=operation)
 
 
 def pairs(text: str) -> list[tuple[str, str]]:

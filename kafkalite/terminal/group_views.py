@@ -11,7 +11,8 @@ from confluent_kafka import ConsumerGroupState, ConsumerGroupType
 from kafkalite.terminal.kafka import Kafka, Refused, answered, refused
 from kafkalite.terminal.offsets import Place
 
-# Kafka's names of the states. The consumer protocol has two more that librdkafka has no name for.
+# Kafka's names of the states. The consumer protocol has two more that librdkafka has no name for:
+# a connection of our own is asked for them, if it gets in.
 _STATES = {
     ConsumerGroupState.PREPARING_REBALANCING: "PreparingRebalance",
     ConsumerGroupState.COMPLETING_REBALANCING: "CompletingRebalance",
@@ -19,7 +20,7 @@ _STATES = {
     ConsumerGroupState.DEAD: "Dead",
     ConsumerGroupState.EMPTY: "Empty",
 }
-_UNNAMED = "Assigning or Reconciling"
+UNNAMED = "Assigning or Reconciling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +105,14 @@ def _group(found: Any) -> Group:
     return Group(
         found.group_id,
         "consumer" if found.type is ConsumerGroupType.CONSUMER else "classic",
-        _STATES.get(found.state, _UNNAMED),
+        _STATES.get(found.state, UNNAMED),
         None if found.coordinator is None else found.coordinator.id,
         found.partition_assignor or None,
         tuple(
             member_of(
                 each.member_id, each.client_id, each.host, each.group_instance_id, _assigned(each)
             )
-            for each in found.members or ()
+            for each in sorted(found.members or (), key=lambda each: each.member_id)
         ),
     )
 

@@ -13,6 +13,7 @@ from confluent_kafka import ConsumerGroupTopicPartitions
 
 from kafkalite.terminal import offsets
 from kafkalite.terminal.group_views import (
+    UNNAMED,
     Group,
     Member,
     consumer_group_names,
@@ -22,7 +23,7 @@ from kafkalite.terminal.kafka import Kafka, answered, not_there
 from kafkalite.terminal.login import UnknownSetting
 from kafkalite.terminal.modern_groups import ModernGroups, Progress
 from kafkalite.terminal.offsets import Place
-from kafkalite.terminal.options import asks_kafka, names_from
+from kafkalite.terminal.options import Words, asks_kafka, names_from
 from kafkalite.terminal.output import Output
 
 _LIST = {
@@ -55,6 +56,13 @@ _MEMBERS = {
     "host": "HOST",
     "assigned": "ASSIGNED",
 }
+NO_GROUPS = "there are no groups"
+_NONE_SUCH = "there are no such groups"
+_TYPES = ("classic", "consumer", "share", "streams")
+_STATES = (
+    *("preparingrebalance", "completingrebalance", "assigning", "reconciling", "notready"),
+    *("stable", "empty", "dead"),
+)
 _LEFT_OUT = "share and streams groups are left out: {} is for librdkafka alone"
 
 
@@ -79,7 +87,7 @@ def all_groups(kafka: Kafka, out: Output) -> list[Group]:
     found = consumer_groups(kafka, names, failed=lambda refused: out.note(str(refused)))
     try:
         with ModernGroups(kafka) as modern:
-            found += modern.described(modern.listed())
+            found = [modern.named(each) for each in found] + modern.described(modern.listed())
     except UnknownSetting as setting:
         out.note(_LEFT_OUT.format(setting))
     return sorted(found, key=lambda each: each.group_id)
@@ -89,17 +97,27 @@ def one(kafka: Kafka, name: str) -> Group:
     """The description of a group. Raises Refused if there is none of the name."""
     known = consumer_group_names(kafka)
     if name in known:
-        return consumer_groups(kafka, [name])[0]
+        [found] = consumer_groups(kafka, [name])
+        if found.state == UNNAMED:
+            with suppress(UnknownSetting), ModernGroups(kafka) as modern:
+                return modern.named(found)
+        return found
     with suppress(UnknownSetting), ModernGroups(kafka) as modern:
-        if name in modern.listed() and (found := modern.described([name])):
-            return found[0]
+        if name in modern.listed() and (described := modern.described([name])):
+            return described[0]
         known += modern.listed()
     raise not_there("group", name, known, "kafkalite groups")
 
 
 @click.command("groups")
+@click.option("--type", "types", type=Words(_TYPES), metavar="TYPE,...", help="Of these types.")
+@click.option(
+    "--state", "states", type=Words(_STATES), metavar="STATE,...", help="In these states."
+)
 @asks_kafka
-def list_groups(kafka: Kafka, out: Output) -> None:
+def list_groups(
+    kafka: Kafka, out: Output, types: frozenset[str] | None, states: frozenset[str] | None
+) -> None:
     """List the groups: of consumers, share groups, and those of Kafka Streams.
 
     `kafkalite groups expire` and its sisters are verbs of a control port: docs/testing.md.
@@ -113,11 +131,13 @@ def list_groups(kafka: Kafka, out: Output) -> None:
             "coordinator": each.coordinator,
         }
         for each in all_groups(kafka, out)
+        if (types is None or each.type in types)
+        and (states is None or not states.isdisjoint(each.state.lower().split(" or ")))
     ]
-    out.rows(rows, _LIST)
+    out.rows(rows, _LIST, NO_GROUPS if types is None and states is None else _NONE_SUCH)
 
 
-@click.group("group")
+@click.group("group", no_args_is_help=False)
 def group() -> None:
     """Show one group."""
 

@@ -21,9 +21,12 @@ T = TypeVar("T")
 # Its classes are not exported as type checkers want it, nor do they say what their fields hold.
 library: Final[Any] = import_module("confluent_kafka.admin")
 
-# A broker that is there says so sooner.
+# A broker that is there says so sooner. Within the first time each address has been tried: none
+# is waited for to which no connection leads.
+_TRIED_SECONDS: Final = 1.0
 _FIRST_ANSWER_SECONDS: Final = 4.0
 _ANSWER_SECONDS: Final = 30.0
+_DOWN: Final = KafkaError._ALL_BROKERS_DOWN  # pyright: ignore[reportPrivateUsage]
 _WHERE: Final = re.compile(r"^(\[thrd:[^]]*\]: )?\S+?/(bootstrap|\d+): | \(after .*\)$")
 # librdkafka says what goes wrong in its log, too.
 _quiet: Final = logging.getLogger("kafkalite.terminal.librdkafka")
@@ -40,18 +43,22 @@ class Kafka:
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self._problems: list[str] = []
+        self._problems: list[KafkaError] = []
 
     @cached_property
     def admin(self) -> Any:
         """The AdminClient, which has been answered once. Raises Refused."""
         client = self._made(library.AdminClient, {})
-        try:
-            client.list_topics(timeout=_FIRST_ANSWER_SECONDS)
-        except KafkaException as error:
+        for seconds in (_TRIED_SECONDS, _FIRST_ANSWER_SECONDS):
+            try:
+                client.list_topics(timeout=seconds)
+                return client
+            except KafkaException as error:
+                unreachable = error
             client.poll(0)
-            raise self._unreachable(error) from None
-        return client
+            if any(each.code() == _DOWN for each in self._problems):
+                break
+        raise self._unreachable(unreachable) from None
 
     def metadata(self) -> Any:
         """Brokers and topics. No topic is created. Raises Refused."""
@@ -108,10 +115,10 @@ class Kafka:
             raise click.UsageError(f"-X or -F: {error.args[0].str()}") from None
 
     def _note(self, error: KafkaError) -> None:
-        self._problems.append(error.str())
+        self._problems.append(error)
 
     def _unreachable(self, error: KafkaException) -> Refused:
-        said = [text for text in self._problems if "brokers are down" not in text]
+        said = [each.str() for each in self._problems if each.code() != _DOWN]
         reason = _WHERE.sub("", said[-1] if said else error.args[0].str())
         return Refused(
             f"no Kafka answers at {self.target.bootstrap}: {_WHERE.sub('', reason)} "

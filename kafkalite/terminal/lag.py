@@ -12,6 +12,7 @@ from kafkalite.control.problems import Problem
 from kafkalite.terminal import offsets
 from kafkalite.terminal.group_views import Group
 from kafkalite.terminal.groups import (
+    NO_GROUPS,
     all_groups,
     columns_of,
     complete_group,
@@ -49,7 +50,8 @@ def lag(kafka: Kafka, out: Output, name: str | None, watch: bool, interval: str)
     chosen = None if name is None else one(kafka, name)
     columns = _GROUPS if chosen is None else columns_of(chosen)
     if not watch:
-        out.rows(_rows(kafka, out, chosen), columns)
+        nothing = NO_GROUPS if chosen is None else f"group {name!r} has no partitions"
+        out.rows(_rows(kafka, out, chosen), columns, nothing)
         return
     with out.watched(columns) as show:
         try:

@@ -1,4 +1,5 @@
-"""Share groups and groups of Kafka Streams, which librdkafka does not list.
+"""Share groups and groups of Kafka Streams, which librdkafka does not list, and states that it
+has no name for.
 
 Each broker is asked for those that it coordinates, by messages of our own (KIP-932, KIP-1071).
 """
@@ -7,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 from kafkalite.terminal.connection import BrokerGone, Connection
-from kafkalite.terminal.group_views import Group, Member, member_of
+from kafkalite.terminal.group_views import UNNAMED, Group, Member, member_of
 from kafkalite.terminal.kafka import Kafka, Refused
 from kafkalite.terminal.offsets import Place
 from kafkalite.wire.errors import ErrorCode
@@ -27,9 +30,10 @@ _GONE: Final = ErrorCode.GROUP_ID_NOT_FOUND
 
 
 class Listed(NamedTuple):
-    """A group's type, and the node that coordinates it."""
+    """A group's type and state, and the node that coordinates it."""
 
     type: str
+    state: str
     node: int
 
 
@@ -50,18 +54,28 @@ class ModernGroups(ExitStack):
         super().__init__()
         self._kafka = kafka
         self._connections: dict[int, Connection] = {}
-        self._listed: dict[str, Listed] | None = None
 
     def listed(self) -> Mapping[str, Listed]:
-        """The groups of all brokers, by id. A broker that is too old to have any has none."""
-        if self._listed is None:
-            self._listed = {
-                group.group_id: Listed(group.group_type.lower(), node)
-                for node in sorted(self._kafka.metadata().brokers)
-                for group in self._groups_of(node)
-                if group.group_type.lower() in _TYPES
-            }
+        """The groups of both types on all brokers, by id; none of a broker that is too old."""
         return self._listed
+
+    def named(self, group: Group) -> Group:
+        """A group of consumers, whose state has a name unless the broker is too old."""
+        if group.state != UNNAMED or group.group_id not in self._all:
+            return group
+        return replace(group, state=self._all[group.group_id].state or UNNAMED)
+
+    @cached_property
+    def _listed(self) -> dict[str, Listed]:
+        return {name: each for name, each in self._all.items() if each.type in _TYPES}
+
+    @cached_property
+    def _all(self) -> dict[str, Listed]:
+        return {
+            group.group_id: Listed(group.group_type.lower(), group.group_state, node)
+            for node in sorted(self._kafka.metadata().brokers)
+            for group in self._groups_of(node)
+        }
 
     def _groups_of(self, node: int) -> list[Any]:
         answer = self._ask(node, ListGroupsRequest(), "groups")
@@ -73,7 +87,7 @@ class ModernGroups(ExitStack):
         """These groups in full, without those that are gone."""
         found: list[Group] = []
         for name in names:
-            kind, node = self.listed()[name]
+            kind, _, node = self._listed[name]
             request, view = _DESCRIBED[kind]
             [group] = self._ask(node, request(group_ids=[name]), f"group {name!r}").groups
             if group.error_code != _GONE:
@@ -85,7 +99,7 @@ class ModernGroups(ExitStack):
         """The progress of a share group in each partition."""
         asked = DescribeShareGroupOffsetsRequestGroup(group_id=name, topics=None)
         request = DescribeShareGroupOffsetsRequest(groups=[asked])
-        [group] = self._ask(self.listed()[name].node, request, f"group {name!r}").groups
+        [group] = self._ask(self._listed[name].node, request, f"group {name!r}").groups
         if group.error_code == _GONE:
             return {}
         _check(group.error_code, group.error_message, f"group {name!r}")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -46,9 +46,39 @@ _FLAGS = (
         help="The ready file of the kafkalite to ask.",
     ),
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+_JSON = click.option("-J", "--json", "as_json", is_flag=True, help="Print JSON.")
 
 Command = Callable[..., None]
+
+
+if TYPE_CHECKING:
+    _ParamType = click.ParamType[frozenset[str]]
+else:  # click 8.2 takes no arguments here
+    _ParamType = click.ParamType
+
+
+class Words(_ParamType):
+    """Some of a few words, with commas between, in any case: a set of them in lower case."""
+
+    name = "words"
+
+    def __init__(self, known: Sequence[str]) -> None:
+        self._known = known
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> frozenset[str]:
+        words = frozenset(word.strip().lower() for word in str(value).split(","))
+        for word in sorted(words - {*self._known}):
+            self.fail(f"{word!r} is none of {', '.join(self._known)}", param, ctx)
+        return words
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        before, comma, last = incomplete.rpartition(",")
+        begun = (word for word in self._known if word.startswith(last.lower()))
+        return [CompletionItem(f"{before}{comma}{word}") for word in begun]
 
 
 def asks_kafka(function: Command) -> Command:
@@ -82,7 +112,8 @@ def topic_argument(function: Command) -> Command:
     @functools.wraps(function)
     def command(topic: str | None, topic_by_flag: str | None, **given: Any) -> None:
         if (topic is None) == (topic_by_flag is None):
-            raise click.UsageError("name one topic, as in: kafkalite tail orders")
+            word = click.get_current_context().command_path
+            raise click.UsageError(f"name one topic, as in: {word} orders")
         function(topic=topic or topic_by_flag, **given)
 
     return command

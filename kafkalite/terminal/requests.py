@@ -33,7 +33,7 @@ _FLAGS = (
         help="The ready file of the kafkalite to ask; else KAFKALITE_READY_FILE names it.",
     ),
     click.option("-c", "--cluster", default="default", help="The cluster, if not the first."),
-    click.option("--json", "as_json", is_flag=True, help="Print JSON, an object a line."),
+    click.option("-J", "--json", "as_json", is_flag=True, help="Print JSON, an object a line."),
 )
 
 

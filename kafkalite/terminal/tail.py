@@ -6,9 +6,11 @@ they would not fit into memory. Those that come are shown as they are received.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from itertools import chain, islice
 from typing import Final
 
 import click
@@ -27,6 +29,11 @@ from kafkalite.terminal.records import as_row, as_text
 Ranges = Mapping[Place, tuple[int, int]]
 
 _LINES: Final = 10
+# The words of kcat, kafka-console-consumer.sh and rpk for the first offset and the end.
+_BEGINNING: Final = frozenset({"beginning", "earliest", "start"})
+_END: Final = frozenset({"end", "latest"})
+# Fewer digits are no time of this century in ms.
+_LEAST_DIGITS_OF_MS: Final = 12
 _POLL_SECONDS: Final = 0.1
 _PATIENCE_SECONDS: Final = 30.0
 _AT_ONCE: Final = 500
@@ -42,10 +49,14 @@ _WIDER: Final = 8
     "-n",
     "--lines",
     metavar="N",
-    help=f"The last N records, or all; {_LINES} unless --since or --offset is given.",
+    help=f"The last N records, or all; {_LINES} unless it is told where to begin.",
 )
 @click.option("--since", metavar="TIME", help="Those not older: 5m, 2h, 2026-11-22T14:05.")
-@click.option("-o", "--offset", metavar="OFFSET", help="Those from an offset on, or beginning.")
+@click.option(
+    "-o", "--offset", metavar="OFFSET", help="From an offset on: beginning, end, 42, -5, @TIME."
+)
+@click.option("--from-beginning", is_flag=True, help="The same as -o beginning.")
+@click.option("-c", "--max-messages", type=click.IntRange(1), help="End after so many records.")
 @click.option("-f", "--follow", is_flag=True, help="Go on with those that come, until Ctrl-C.")
 @click.option("-p", "--partition", "partitions", type=int, multiple=True, help="Only these.")
 @asks_kafka
@@ -56,6 +67,8 @@ def tail(
     lines: str | None,
     since: str | None,
     offset: str | None,
+    from_beginning: bool,
+    max_messages: int | None,
     follow: bool,
     partitions: tuple[int, ...],
 ) -> None:
@@ -64,21 +77,18 @@ def tail(
     Records of transactions that are open or aborted are left out, unless
     -X isolation.level=read_uncommitted asks for them.
     """
-    if since is not None and offset is not None:
-        raise click.UsageError("--since and --offset exclude each other")
-    most = wanted_count(lines, is_from_somewhere=since is not None or offset is not None)
-    moment = None if since is None else moment_ms(since)
-    start = None if offset is None else first_offset(offset)
+    moment, start = beginning(since, offset, from_beginning=from_beginning)
+    most = wanted_count(lines, is_from_somewhere=moment is not None or start is not None)
     places = [(topic, index) for index in _wanted(kafka, topic, partitions)]
     ranges = _ranges(kafka, out, places, moment, start)
     consumer = kafka.consumer()
     try:
-        for message in last(consumer, out, ranges, most):
-            _show(out, message)
+        found = last(consumer, out, ranges, most)
         if follow:
             ends = {place: end for place, (_, end) in ranges.items()}
-            for message in following(consumer, ends):
-                _show(out, message)
+            found = chain(found, following(consumer, ends))
+        for message in islice(found, max_messages):
+            _show(out, message)
     except KeyboardInterrupt:
         return
     finally:
@@ -96,26 +106,57 @@ def wanted_count(lines: str | None, *, is_from_somewhere: bool) -> int | None:
     return int(lines)
 
 
-def moment_ms(text: str) -> int:
-    """A time in ms since 1970: so long ago ("5m"), or as ISO 8601 has it. Raises UsageError."""
+def beginning(
+    since: str | None, offset: str | None, *, from_beginning: bool
+) -> tuple[int | None, int | None]:
+    """The time in ms or the offset to begin with; neither for the last records.
+
+    Raises click.UsageError.
+    """
+    said = [text for text in (since, offset, "beginning" if from_beginning else None) if text]
+    if len(said) > 1:
+        raise click.UsageError("--since, --offset and --from-beginning exclude each other")
+    if since is not None:
+        return moment_ms(since, "--since"), None
+    if not said:
+        return None, None
+    [text] = said
+    before, is_moment, after = text.partition("@")
+    if is_moment and before in ("", "s"):
+        return moment_ms(after, f"-o {before}@"), None
+    return None, first_offset(text)
+
+
+def moment_ms(text: str, flag: str) -> int:
+    """A time in ms since 1970: as such, so long ago ("5m", "-5m"), or as ISO 8601 has it.
+
+    Raises click.UsageError, which names the flag.
+    """
+    if text.isdecimal() and len(text) >= _LEAST_DIGITS_OF_MS:
+        return int(text)
     try:
-        return round(time.time() * 1000) - milliseconds(text)
+        return round(time.time() * 1000) - abs(milliseconds(text))
     except Problem:
         pass
     try:
         return round(datetime.fromisoformat(text).timestamp() * 1000)
     except ValueError:
         raise click.UsageError(
-            f"--since {text}: it is a duration (5m, 2h, 7d) or a time (2026-11-22T14:05)"
+            f"{flag} {text}: it is a duration (5m, 2h, 7d) or a time (2026-11-22T14:05)"
         ) from None
 
 
 def first_offset(text: str) -> int:
-    """An offset to begin with. Raises click.UsageError."""
-    if text == "beginning":
+    """An offset to begin with; so many before the end if negative. Raises click.UsageError."""
+    if text in _BEGINNING:
         return 0
-    if not text.isdigit():
-        raise click.UsageError(f"-o {text}: it is an offset, or beginning (-n N for the last N)")
+    if text in _END:
+        return sys.maxsize
+    if not text.removeprefix("-").isdecimal():
+        raise click.UsageError(
+            f"-o {text}: it is beginning, end, an offset (42), so many before the end (-5) "
+            "or a time (@5m, @2026-11-22T14:05)"
+        )
     return int(text)
 
 
@@ -141,8 +182,11 @@ def _ranges(
         if lowest is None or highest is None:
             raise Refused(f"{place[0]}-{place[1]} has no leader that answers")
         wanted = begin[place]
-        # -1: all records are older
-        wanted = highest if wanted == -1 else lowest if wanted is None else wanted
+        if wanted is None:
+            wanted = lowest
+        elif wanted < 0:
+            # By time: all records are older. By offset: so many before the end.
+            wanted = highest if moment is not None else highest + wanted
         ranges[place] = min(max(lowest, wanted), highest), highest
     return ranges
 

@@ -60,7 +60,7 @@ def list_topics(kafka: Kafka, out: Output, internal: bool) -> None:
         }
         for each in described
     ]
-    out.rows(rows, _LIST)
+    out.rows(rows, _LIST, "there are no topics")
 
 
 def _is_shown(topic: Any, internal: bool) -> bool:
@@ -80,7 +80,7 @@ def _described(kafka: Kafka, names: Sequence[str]) -> list[Any]:
     return sorted(found, key=lambda each: each.name)
 
 
-@click.group("topic")
+@click.group("topic", no_args_is_help=False)
 def topic() -> None:
     """Show one topic."""
 

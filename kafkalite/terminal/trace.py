@@ -25,7 +25,7 @@ from kafkalite.terminal.requests import as_text, moment
 _META: Final = ("cluster", "cluster_id", "bootstrap", "kafkalite", "spy")
 
 
-@click.group("trace")
+@click.group("trace", no_args_is_help=False)
 def trace() -> None:
     """Look at a trace; `kafkalite trace save FILE` asks a control port for one."""
 
@@ -39,7 +39,7 @@ def trace() -> None:
 @click.option("-t", "--topic", help="Requests about a topic; * stands for anything.")
 @click.option("--error", help="Requests that were refused so; * stands for anything.")
 @click.option("--kind", help="Events of a kind, such as group.*.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, an object a line.")
+@click.option("-J", "--json", "as_json", is_flag=True, help="Print JSON, an object a line.")
 def show(
     file: Path, as_json: bool, seq: int | None, lines: int | None, kind: str | None, **given: Any
 ) -> None:

@@ -1,12 +1,13 @@
 """A coordinator over a log in memory, and members that speak to it, all in virtual time."""
 
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import pytest
 import trio
 import trio.testing
+from msgspec.structs import replace
 
 from kafkalite.clock import SystemClock
 from kafkalite.group_coordinator.config import GroupConfig

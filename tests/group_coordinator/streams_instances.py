@@ -73,6 +73,10 @@ class Instance:
             return message_of_row(StreamsGroupHeartbeatResponse, answered.row)
         return answered.response
 
+    def rejoins(self) -> None:
+        """It begins anew, without tasks."""
+        self.epoch, self.active, self.standby = 0, set(), set()
+
     def beat(self, **fields: Any) -> int:
         response = self.send(**fields)
         if response.error_code:

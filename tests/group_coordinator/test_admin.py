@@ -2,6 +2,7 @@
 
 import pytest
 
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 
 
@@ -47,7 +48,7 @@ async def test_groups_are_listed_by_state_and_type(autojump_clock, world):
     context = world.member().context
 
     async def ids(states=(), types=()):
-        listed = world.coordinator.administration.list_groups(context, states, types)
+        listed = drained(world.coordinator.administration.list_groups(context, states, types))
         return sorted(group.group_id for group in listed)
 
     assert await ids() == ["simple", "stable"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.consumer_group_heartbeat import TopicPartitions
 from tests.group_coordinator.consumers import NAMES
@@ -32,7 +33,7 @@ async def test_what_is_refused_of_a_first_heartbeat(autojump_clock, world, field
     response = await world.consumer().send(**NAMES | fields)
     assert response.error_code == error_code
     assert response.error_message
-    listed = world.coordinator.administration.list_groups(world.member().context, [], [])
+    listed = drained(world.coordinator.administration.list_groups(world.member().context, [], []))
     assert listed == []
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.consumers import settle
 
@@ -66,7 +67,9 @@ async def test_a_group_is_described(autojump_clock, world):
     assert described.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     missing = await world.describe_consumer("nobody")
     assert missing.error_code == ErrorCode.GROUP_ID_NOT_FOUND
-    listed = world.coordinator.administration.list_groups(
-        world.member().context, ["stable"], ["Consumer"]
+    listed = drained(
+        world.coordinator.administration.list_groups(
+            world.member().context, ["stable"], ["Consumer"]
+        )
     )
     assert [(g.group_id, g.group_type) for g in listed] == [("group", "consumer")]

@@ -1,9 +1,9 @@
 """One member, one step nearer to its target: every state with every situation."""
 
-from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator.consumer_member import ConsumerMember, Surroundings, reconcile
 from kafkalite.group_coordinator.modern_member import MemberState as State

@@ -77,10 +77,10 @@ async def test_groups_are_refused_while_they_are_loaded(autojump_clock, world):
     assert (await member.sync()).error_code == loading
     assert await member.heartbeat() == ErrorCode.NONE, "Kafka says so blindly"
     with pytest.raises(KafkaError) as refused:
-        world.coordinator.administration.list_groups(context, [], [])
+        drained(world.coordinator.administration.list_groups(context, [], []))
     assert refused.value.code is loading
     elsewhere = replace(context, node_id=2)
-    assert world.coordinator.administration.list_groups(elsewhere, [], []) == []
+    assert drained(world.coordinator.administration.list_groups(elsewhere, [], [])) == []
     drained(steps)
     assert await world.committed("orders", 0) == 7
     assert await member.heartbeat() == ErrorCode.NONE

@@ -79,10 +79,23 @@ def test_the_log_has_a_line_for_each(caplog: pytest.LogCaptureFixture) -> None:
     happenings.changed(group)
     assert caplog.messages == [
         "group g: member m joined",
-        "group g: rebalance at generation 2",
+        "group g: rebalance at generation 2: a member came",
         "group g: member m is sent away: it was not heard of",
-        "group g: rebalance at generation 3",
+        "group g: rebalance at generation 3: a member went",
         "group g: generation 3 has 0 member(s)",
+    ]
+
+
+def test_a_rebalance_without_coming_or_going_has_a_reason() -> None:
+    happenings, told = watched()
+    group: Any = ConsumerGroup("g")
+    group.members["m"] = group.new_member("m")
+    for group.epoch, group.metadata_hash in ((2, 5), (3, 6), (4, 6)):
+        happenings.changed(group)
+    assert [why for kind, why, _ in told.events if kind == "rebalance.began"] == [
+        "a member came",
+        "topics came, changed or went",
+        "a member changed, or it was asked for",
     ]
 
 

@@ -64,14 +64,16 @@ async def test_a_group_of_whose_offsets_none_is_kept(autojump_clock, world):
     nobodys = {"generation_id_or_member_epoch": 0, "version": 8}
     assert await world.commit(("orders", 0, 7), **nobodys) == [ErrorCode.UNKNOWN_MEMBER_ID]
     assert await world.state() == "Dead"
-    assert world.coordinator.administration.list_groups(world.member().context, [], []) == []
+    assert (
+        drained(world.coordinator.administration.list_groups(world.member().context, [], [])) == []
+    )
     partition = world.coordinator.partition_for("group")
     other = next(
         name for name in map(str, range(99)) if world.coordinator.partition_for(name) == partition
     )
     assert await world.commit(("orders", 0, 7), group_id=other) == [0]
     assert await world.state() == "Empty"
-    listed = world.coordinator.administration.list_groups(world.member().context, [], [])
+    listed = drained(world.coordinator.administration.list_groups(world.member().context, [], []))
     assert {group.group_id for group in listed} == {"group", other}
 
 
@@ -204,6 +206,17 @@ async def test_an_old_client_chooses_its_own_retention(autojump_clock, world):
     await world.start()
     assert await world.committed("orders", 0) == 7
     await trio.sleep(1_300)
+    assert await world.committed("orders", 0) == -1
+
+
+@pytest.mark.parametrize("retention_ms", [(1 << 63) - 1, -2, -(1 << 63)])
+async def test_a_time_that_is_no_time_ends_at_once(autojump_clock, world, retention_ms):
+    """Also after a start: Java's sums begin anew with the lowest number."""
+    await world.commit(("orders", 0, 7), version=4, retention_time_ms=retention_ms)
+    assert await world.committed("orders", 0) == 7
+    await world.start()
+    assert await world.committed("orders", 0) == 7
+    await trio.sleep(700)
     assert await world.committed("orders", 0) == -1
 
 

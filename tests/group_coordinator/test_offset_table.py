@@ -62,6 +62,18 @@ async def test_an_offset_in_an_aborted_transaction_is_never_seen(autojump_clock,
     assert (await world.fetch_one("orders", 0, require_stable=True)).committed_offset == 7
 
 
+async def test_offsets_of_transactions_are_told_when_they_count(autojump_clock, world):
+    told = []
+    world.coordinator.happenings.committed = lambda *committed: told.append(committed)
+    await txn_commit(world, 1, "orders", 0, 20)
+    await txn_commit(world, 1, "orders", 1, 20)
+    await txn_commit(world, 2, "orders", 2, 20)
+    assert told == []
+    end_transaction(world, 1, committed=True)
+    end_transaction(world, 2, committed=False)
+    assert told == [("group", 2)]
+
+
 async def test_a_later_commit_outlives_an_earlier_transaction(autojump_clock, world):
     await txn_commit(world, 1, "orders", 0, 20)
     await world.commit(("orders", 0, 7))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.join_group import JoinGroupRequest
@@ -44,7 +45,7 @@ async def test_it_is_described(autojump_clock, world, consumers):
     assert unknown.error_code == ErrorCode.GROUP_ID_NOT_FOUND
     assert unknown.error_message == "Group nil not found."
     assert nameless.error_code == ErrorCode.INVALID_GROUP_ID
-    (listed,) = world.coordinator.administration.list_groups(Context(), [], ["share"])
+    (listed,) = drained(world.coordinator.administration.list_groups(Context(), [], ["share"]))
     assert (listed.group_id, listed.protocol_type, listed.group_state) == (
         "queue",
         "share",

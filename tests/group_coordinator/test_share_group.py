@@ -10,6 +10,7 @@ import trio
 from kafkalite.group_coordinator import share_records
 from kafkalite.group_coordinator.share_group import ShareGroup, ShareMember
 from kafkalite.group_coordinator.share_records import StateTopic
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.group_coordinator.in_memory import Context
 from tests.group_coordinator.share_consumers import settle
@@ -23,7 +24,7 @@ async def test_an_empty_share_group_stays(autojump_clock, world, consumers):
     await settle(a)
     a.beat(member_epoch=-1)
     await trio.sleep(8 * 86_400)
-    (listed,) = world.coordinator.administration.list_groups(Context(), [], [])
+    (listed,) = drained(world.coordinator.administration.list_groups(Context(), [], []))
     assert (listed.group_id, listed.group_state) == ("queue", "Empty")
 
 

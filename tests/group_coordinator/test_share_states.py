@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.in_memory import Context, MemoryLog, ShareStates
 from tests.group_coordinator.share_consumers import orders, settle
@@ -43,7 +44,7 @@ async def test_a_group_is_deleted_with_its_state(autojump_clock, world, consumer
     assert result.error_code == ErrorCode.NONE
     assert not world.share_states.kept
     await world.start()
-    assert world.coordinator.administration.list_groups(Context(), [], []) == []
+    assert drained(world.coordinator.administration.list_groups(Context(), [], [])) == []
 
 
 async def delete(world: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator.streams_answers import (
     described,
@@ -67,7 +67,7 @@ def test_endpoints() -> None:
 
 
 def test_a_description() -> None:
-    group = described(full())
+    group = described(full(), None)
     (member,) = group.members
     assert (group.group_epoch, group.assignment_epoch, group.group_state) == (6, 5, "Assigning")
     assert member.user_endpoint is not None

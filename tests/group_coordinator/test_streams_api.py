@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.join_group import JoinGroupRequest
+from kafkalite.wire.messages.streams_group_heartbeat import Endpoint
 from tests.group_coordinator.in_memory import Context
 from tests.group_coordinator.streams_instances import (
+    STATEFUL,
     described,
     instances,
     quick,
@@ -26,7 +29,7 @@ async def test_other_protocols_and_the_end(autojump_clock, quick):
     assert response.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     (deleted,) = coordinator.administration.delete_groups(Context(), ["app"])
     assert deleted.error_code == ErrorCode.NON_EMPTY_GROUP
-    (found,) = coordinator.administration.list_groups(Context(), [], ["streams"])
+    (found,) = drained(coordinator.administration.list_groups(Context(), [], ["streams"]))
     assert (found.group_id, found.group_type, found.group_state) == ("app", "streams", "Stable")
     a.send(member_epoch=-1)
     assert described(quick).group_state == "Empty"
@@ -35,6 +38,21 @@ async def test_other_protocols_and_the_end(autojump_clock, quick):
     assert described(quick).error_code == ErrorCode.GROUP_ID_NOT_FOUND
     await quick.start()
     assert described(quick).error_code == ErrorCode.GROUP_ID_NOT_FOUND
+
+
+async def test_what_was_decided_with_the_first_heartbeat_is_decided_again(autojump_clock, quick):
+    """Kafka forgets it with the group that it made for the answer."""
+    quick.topics.counts["store"] = 4
+    (a,) = instances(quick, "a", topology=STATEFUL)
+    for expected in (0, 0, 4):
+        if expected:  # those who only look see it with the next record
+            for number in range(50):  # in each partition
+                await quick.commit(("orders", 0, 5), group_id=f"other-{number}")
+        assert a.beat() == ErrorCode.NONE
+        topology = described(quick).topology
+        assert topology is not None
+        assert topology.subtopologies[0].state_changelog_topics[0].partitions == expected
+    assert described(quick).group_epoch == a.epoch
 
 
 @pytest.mark.parametrize(
@@ -70,3 +88,14 @@ async def test_offsets_alone_make_room_for_members(autojump_clock, quick):
     assert a.active == {0, 1, 2, 3}
     await quick.start()
     assert described(quick).group_state == "Stable"
+
+
+@pytest.mark.parametrize(("has_offsets", "epoch"), [(False, 0), (True, 1)])
+async def test_the_first_answer_tells_the_epoch_of_endpoints_if_the_id_was_known(
+    autojump_clock, quick, has_offsets, epoch
+):
+    if has_offsets:
+        await quick.commit(("orders", 0, 5), group_id="app")
+    (a,) = instances(quick, "a")
+    response = a.send(user_endpoint=Endpoint(host="one", port=1))
+    assert response.endpoint_information_epoch == epoch

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator.modern_member import TRANSITIONS
 from kafkalite.group_coordinator.modern_member import MemberEvent as Event

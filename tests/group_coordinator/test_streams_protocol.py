@@ -45,6 +45,50 @@ async def test_tasks_are_handed_over_one_after_the_other(autojump_clock, quick):
     assert described(quick).group_state == "Stable"
 
 
+async def test_a_member_moves_to_another_process(autojump_clock, world):
+    """Its tasks are held against its old process still, as in Kafka: standbys may be here."""
+    await world.start(
+        group_streams_initial_rebalance_delay_ms=0,
+        group_streams_assignment_interval_ms=0,
+        group_streams_num_standby_replicas=1,
+    )
+    world.topics.counts["store"] = 4
+    a, b = instances(world, "a", "b", topology=STATEFUL)
+    for each in (a, b):
+        assert each.beat() == ErrorCode.NONE
+    a.rejoins()
+    assert a.beat(process_id="another") == ErrorCode.NONE
+    assert (len(a.active), len(a.standby)) == (2, 2)
+    b.beat()
+    assert b.active == a.standby
+
+
+async def test_a_member_moves_to_the_process_of_another(autojump_clock, world):
+    """The standbys that it gives up are free there, as in Kafka, though the other has them, too:
+    until the other changes, and not yet while it does."""
+    await world.start(
+        group_streams_initial_rebalance_delay_ms=0,
+        group_streams_assignment_interval_ms=0,
+        group_streams_num_standby_replicas=2,
+    )
+    world.topics.counts["store"] = 4
+    a, b, c = instances(world, "a", "b", "c", topology=STATEFUL)
+    for each in (a, b, c):
+        assert each.beat() == ErrorCode.NONE
+    assert (b.standby, c.standby) == ({0, 1}, {0, 1, 2})
+    a.send(member_epoch=-1)
+    b.rejoins()
+    assert b.beat(process_id="process-c") == ErrorCode.NONE
+    assert b.active == set()
+    b.beat()
+    assert b.active == {0}
+    c.rejoins()
+    assert c.beat(rebalance_timeout_ms=20_000) == ErrorCode.NONE
+    assert c.active == {1, 3}
+    b.beat()
+    assert b.active == {0, 2}
+
+
 async def test_a_member_leaves(autojump_clock, quick):
     a, b, c = instances(quick, "a", "b", "c")
     settle(a, b, c)

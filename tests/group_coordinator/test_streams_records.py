@@ -68,15 +68,15 @@ def test_all_comes_back() -> None:
 def test_which_process_has_what() -> None:
     group = full()
     for partition in (1, 2, 7):
-        assert group.active_process(TaskId("0", partition)) == "p"
-    assert group.active_process(TaskId("0", 3)) is None
-    assert group.has_standby(TaskId("1", 2), "p")
-    assert group.has_standby(TaskId("1", 8), "p"), "not given up yet"
-    assert not group.has_standby(TaskId("1", 2), "q")
-    assert group.has_warmup(TaskId("2", 3), "p")
+        assert group.processes.active_process(TaskId("0", partition)) == "p"
+    assert group.processes.active_process(TaskId("0", 3)) is None
+    assert group.processes.has_standby(TaskId("1", 2), "p")
+    assert group.processes.has_standby(TaskId("1", 8), "p"), "not given up yet"
+    assert not group.processes.has_standby(TaskId("1", 2), "q")
+    assert group.processes.has_warmup(TaskId("2", 3), "p")
     through_the_log(group, *streams_records.RECORDS.no_member("app", "m"))
-    assert group.active_process(TaskId("0", 1)) is None
-    assert not group.has_standby(TaskId("1", 2), "p")
+    assert group.processes.active_process(TaskId("0", 1)) is None
+    assert not group.processes.has_standby(TaskId("1", 2), "p")
     assert (group.members, group.targets) == ({}, {})
 
 

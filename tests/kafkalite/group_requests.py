@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -46,7 +47,11 @@ async def with_words(clients: Any) -> tuple[Any, UUID]:
 
 
 async def join(
-    client: Any, version: int = 9, member_id: str = "", instance_id: str | None = None
+    client: Any,
+    version: int = 9,
+    member_id: str = "",
+    instance_id: str | None = None,
+    others: Sequence[JoinGroupRequestProtocol] = (),
 ) -> Any:
     """JoinGroup, asked again with the member id that was given if there is to be one."""
     request = JoinGroupRequest(
@@ -56,11 +61,11 @@ async def join(
         member_id=member_id,
         group_instance_id=instance_id,
         protocol_type="consumer",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION)],
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION), *others],
     )
     response = await client.ask(request, version)
     if response.error_code == ErrorCode.MEMBER_ID_REQUIRED:
-        return await join(client, version, response.member_id)
+        return await join(client, version, response.member_id, others=others)
     return response
 
 

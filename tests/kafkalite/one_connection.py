@@ -35,10 +35,8 @@ def framed(*bodies: bytes) -> bytes:
     return b"".join(struct.pack(">i", len(body)) + body for body in bodies)
 
 
-class WatchedListener(Listener):
+class WatchedListener(Listener, weakref=True):
     """A listener that is gone with its connection, and of which one can tell."""
-
-    __slots__ = ("__weakref__",)
 
 
 class Handler:

@@ -1,6 +1,11 @@
 """The work in the background of a broker that runs: compaction, flushes, what is seen after
 them."""
 
+import pytest
+import trio
+
+from kafkalite import background
+from kafkalite.log.cleaner import Throttle
 from kafkalite.replica.partition import Partition
 from kafkalite.testing import broker
 from kafkalite.wire.record_batch import Record, build_batch
@@ -40,6 +45,31 @@ async def test_compacted_topics_are_compacted() -> None:
         assert partition.log.log_end_offset == 200
 
 
+async def test_nothing_is_compacted_or_deleted_while_time_stands_still() -> None:
+    config = {
+        "log.cleaner.backoff.ms": 10,
+        "log.initial.task.delay.ms": 0,
+        "log.retention.check.interval.ms": 10,
+    }
+    segments = {"internal.segment.bytes": 500}
+    async with broker(config) as running:
+        k = running.asynchronous
+        await k.clock.freeze()
+        compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": 0.01}
+        running.create_topic("table", 1, configs={**segments, **compacted})
+        running.create_topic("stream", 1, configs={**segments, "retention.bytes": 500})
+        table, stream = partition_of(running, "table"), partition_of(running, "stream")
+        for partition in (table, stream):
+            for i in range(200):
+                append(partition, b"key-%d" % (i % 3), b"%d" % i)
+        size = table.log.size_bytes, stream.log.size_bytes
+        await trio.sleep(0.2)
+        assert (table.log.size_bytes, stream.log.size_bytes) == size
+        await k.clock.run()
+        await until(lambda: table.log.size_bytes < size[0] / 4)
+        await until(lambda: stream.log.size_bytes < size[1] / 4)
+
+
 async def test_a_segment_that_rolled_is_flushed() -> None:
     config = {"log.flush.scheduler.interval.ms": 10, "log.flush.interval.ms": 10**12}
     async with broker(config) as running:
@@ -73,3 +103,19 @@ async def test_what_is_not_flushed_is_not_seen_where_that_is_asked_for() -> None
         append(partition, b"", b"x")
         assert partition.high_watermark == 0
         await until(lambda: partition.high_watermark == 1)
+
+
+async def test_the_cleaner_reads_and_writes_no_faster_than_it_may(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rates: set[float] = set()
+
+    class Noted(Throttle):
+        def __init__(self, bytes_per_second: float, now: float) -> None:
+            rates.add(bytes_per_second)
+            super().__init__(bytes_per_second, now)
+
+    monkeypatch.setattr(background, "Throttle", Noted)
+    config = {"log.cleaner.backoff.ms": 10, "log.cleaner.io.max.bytes.per.second": "1234.5"}
+    async with broker({**config, "log.initial.task.delay.ms": 0}):
+        await until(lambda: rates == {1234.5})

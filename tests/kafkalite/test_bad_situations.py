@@ -53,6 +53,10 @@ TESTS = {
     "a broken disk": [
         ("kafkalite/test_failing_cluster.py", "test_a_broken_disk_ends_no_broker"),
         ("kafkalite/test_quorum_broker.py", "test_a_directory_that_fails_is_told_at_once"),
+        (
+            "kafkalite/test_failing_cluster.py",
+            "test_the_controllers_hear_of_a_log_that_cannot_be_opened",
+        ),
     ],
     "kill -9": [("kafkalite/replication/test_simulation.py", "test_nothing_acknowledged_is_lost")],
 }

@@ -31,7 +31,7 @@ from tests.kafkalite.test_quorum_broker import ask, cluster, in_sync, produce
 from tests.kafkalite.test_supervision import FAILING_DISKS, jobs_under
 from tests.kafkalite.until import until
 
-OPERATIONS = ("open", "pwritev", "pread", "sync", "truncate", "rename", "unlink", "make_directory")
+OPERATIONS = ("open", "pwrite", "pread", "sync", "truncate", "rename", "unlink", "make_directory")
 IS_OVER = "test_a_full_disk_is_over_when_it_is"
 NO_DISK = "touches no disk"
 # The test in which the disk fails while a job runs, or why it cannot.
@@ -187,6 +187,22 @@ async def test_a_broken_disk_ends_no_broker(
             with trio.fail_after(20):
                 while replica.leading is None:  # noqa: ASYNC110 - no event tells
                     await trio.sleep(0.01)
+
+
+@pytest.mark.holds_the_loop
+async def test_the_controllers_hear_of_a_log_that_cannot_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its directory is offline, so that others lead what lies there."""
+    monkeypatch.setattr(model_controller, "SESSION_SECONDS", inf)
+    async with cluster(tmp_path, 2) as (controller, running):
+        await in_sync(controller, running, 2)
+        fault = Fault(monkeypatch, tmp_path / "1")
+        fault.failing, fault.number = "make_directory", errno.EIO
+        await make_topic(controller, "late", LATE_ID)
+        await until(lambda: controller.brokers[1].offline_directories)
+        assert controller.brokers[1].offline_directories == running[1]._logs.directory_ids
+        assert controller.brokers[2].offline_directories == []
 
 
 async def test_a_coordinator_s_log_that_cannot_be_read_holds_up_no_other() -> None:

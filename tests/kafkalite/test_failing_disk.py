@@ -32,7 +32,7 @@ from tests.kafkalite.until import until
 BROKEN_AND_FULL = pytest.mark.parametrize(
     "number", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"]
 )
-OPERATIONS = ("pread", "pwritev", "sync", "sync_directory", "rename", "unlink", "truncate", "open")
+OPERATIONS = ("pread", "pwrite", "sync", "sync_directory", "rename", "unlink", "truncate", "open")
 RESTLESS: dict[str, Any] = {
     **FEW_PARTITIONS,
     "log.initial.task.delay.ms": 0,
@@ -211,7 +211,7 @@ async def test_a_topic_made_on_a_full_disk_is_there_when_the_disk_is(
         await client.stream.aclose()
 
 
-REOPENING = ("make_directory", "open", "pwritev", "rename")
+REOPENING = ("make_directory", "open", "pwrite", "rename")
 
 
 @pytest.mark.slow

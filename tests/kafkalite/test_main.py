@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import signal
@@ -16,9 +17,10 @@ from pathlib import Path
 import pytest
 
 from kafkalite import __version__
-from kafkalite.__main__ import main
+from kafkalite.__main__ import OneLine, main
 from kafkalite.config.ready_file import newest
 from kafkalite.log import record_walk
+from kafkalite.terminal.connection import Connection
 from tests.kafkalite.processes import started
 
 
@@ -129,13 +131,15 @@ def test_from_start_to_signal(
 @pytest.mark.slow
 def test_a_hang_up_of_the_terminal_does_not_end_it(tmp_path: Path) -> None:
     ready_file = tmp_path / "ready.json"
-    arguments = ("--ready-file", str(ready_file), "--temporary", "--log-level", "info")
+    arguments = ("--ready-file", str(ready_file), "--temporary", "--log-level", "debug")
     with started(*arguments) as process:
         process.send_signal(signal.SIGHUP)
         assert process.stderr is not None
         assert any("SIGHUP has no effect" in line for line in process.stderr)
         host, _, port = json.loads(ready_file.read_text())["bootstrap"].rpartition(":")
-        socket.create_connection((host, int(port))).close()
+        Connection(host, int(port), {}).close()
+        line = r"DEBUG ApiVersions v\d+ by kafkalite-terminal at 127\.0\.0\.1: ok, \d+\.\d ms$"
+        assert any(re.search(line, each) for each in process.stderr)
         process.terminate()
         process.communicate(timeout=30)
         assert process.returncode == 0
@@ -197,3 +201,12 @@ def test_several_nodes_have_ports_in_a_row_and_keep_them(tmp_path: Path) -> None
     assert ports == list(range(ports[0], ports[0] + 3))
     with started("--port", str(ports[0]), *flags):
         assert json.loads(ready_file.read_text())["bootstrap"] == first
+
+
+def test_a_line_of_the_log_is_one_line() -> None:
+    """A client that puts line ends into a name cannot write lines of its own."""
+    record = logging.LogRecord(
+        "x", logging.INFO, "", 0, "resource = Topic:LITERAL:%s", ("a\nb\r\x85\u2028\x1b[2Jé",), None
+    )
+    text = OneLine("%(levelname)s %(message)s").format(record)
+    assert text == r"INFO resource = Topic:LITERAL:a\nb\r\x85\u2028\x1b[2Jé"

@@ -52,6 +52,7 @@ COORDINATORS, DISK = "kafkalite/test_failing_coordinators.py", "kafkalite/test_f
 TOKENS = "kafkalite/test_failing_tokens.py"
 # The test in which the disk fails while a job runs, and the job's name there.
 FAILING_DISKS = {
+    "abandoned changes": (METADATA, EACH, "abandoned change"),
     "cleaner": (LOG, EACH, "cleaner"),
     "delegation tokens": (TOKENS, "test_the_end_of_tokens_outlives_each_of_its_operations", ""),
     "deleted logs": (LOG, EACH, "deletion"),

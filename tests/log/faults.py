@@ -3,7 +3,7 @@
 import errno
 import os
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,10 @@ class FullFiles(Files):
 
     is_full = False
 
-    def pwritev(self, descriptor: int, buffers: Sequence[Any], position: int) -> int:
+    def pwrite(self, descriptor: int, data: Any, position: int) -> int:
         if self.is_full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return super().pwritev(descriptor, buffers, position)
+        return super().pwrite(descriptor, data, position)
 
 
 class FaultyFiles(PromptFiles):
@@ -67,10 +67,9 @@ class FaultyFiles(PromptFiles):
             os.close(descriptor)
         self.descriptors.clear()
 
-    def pwritev(self, descriptor: int, buffers: Sequence[Any], position: int) -> int:
-        data = b"".join(bytes(buffer) for buffer in buffers)
+    def pwrite(self, descriptor: int, data: Any, position: int) -> int:
         size = self._operation(len(data))
-        return super().pwritev(descriptor, (data[:size],), position)
+        return super().pwrite(descriptor, data[:size], position)
 
     def open(self, path: Path, flags: int) -> int:
         if flags & os.O_CREAT:

@@ -33,7 +33,7 @@ from tests.log.directories import NOW_MS, open_directory
 OPERATIONS = (
     "open",
     "pread",
-    "pwritev",
+    "pwrite",
     "sync",
     "truncate",
     "size",

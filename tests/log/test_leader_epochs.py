@@ -165,6 +165,7 @@ def test_a_damaged_checkpoint_counts_as_empty_and_is_replaced(tmp_path: Path, da
         (4, 4, None),
         (3, 4, ErrorCode.FENCED_LEADER_EPOCH),
         (0, 4, ErrorCode.FENCED_LEADER_EPOCH),
+        (-2, 4, ErrorCode.FENCED_LEADER_EPOCH),
         (5, 4, ErrorCode.UNKNOWN_LEADER_EPOCH),
     ],
 )

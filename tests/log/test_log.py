@@ -1,11 +1,14 @@
 """Appending to a log: offsets, epochs, bytes; and a log that is refused or deleted."""
 
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkalite.log.config import LogConfig
+from kafkalite.log.files import Files
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import iterate_batches
@@ -81,10 +84,58 @@ def test_a_follower_takes_no_batch_twice_and_none_that_is_damaged(disk: Disk) ->
         log.append_as_follower(first + second[:-1] + b"?")
     assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
     assert log.log_end_offset == 4  # up to the damaged one
+    assert (log.directory / f"{0:020d}.log").read_bytes() == first
     with pytest.raises(KafkaError, match="3 is less than the next offset 4") as caught:
         log.append_as_follower(first)
     assert caught.value.code is ErrorCode.OFFSET_OUT_OF_RANGE
     assert log.append_as_follower(second) == 5
+
+
+class CountedFiles(Files):
+    """Keeps the sizes of what is written to segments."""
+
+    def __init__(self) -> None:
+        self.written: list[int] = []
+        self.is_full = False
+
+    def pwrite(self, descriptor: int, data: Any, position: int) -> int:
+        if os.readlink(f"/proc/self/fd/{descriptor}").endswith(".log"):
+            self.written.append(len(data))
+            if self.is_full:
+                super().pwrite(descriptor, data[:100], position)
+                raise OSError(errno.ENOSPC, "full")
+        return super().pwrite(descriptor, data, position)
+
+
+def test_a_follower_writes_at_once_what_goes_into_a_segment(tmp_path: Path) -> None:
+    files = CountedFiles()
+    disk = Disk(tmp_path, open_files=OpenFiles(files=files))
+    batches = [disk.batch(b"v" * 20, base_offset=offset) for offset in range(10)]
+    size = len(batches[0])
+    log = disk.log(config=LogConfig(segment_bytes=4 * size))
+    assert log.append_as_follower(b"".join(batches[:3])) == 3
+    assert log.append_as_follower(memoryview(b"".join(batches[3:]))) == 10
+    assert files.written == [3 * size, size, 4 * size, 2 * size]
+    kept = [path.read_bytes() for path in sorted(log.directory.glob("*.log"))]
+    assert kept == [b"".join(batches[start : start + 4]) for start in (0, 4, 8)]
+
+
+def test_a_follower_s_write_that_fails_leaves_no_trace(tmp_path: Path, values: Any) -> None:
+    files = CountedFiles()
+    disk = Disk(tmp_path, open_files=OpenFiles(files=files))
+    batches = [disk.batch(b"%d" % offset, base_offset=offset) for offset in range(4)]
+    log = disk.log()
+    log.append_as_follower(batches[0])
+    files.is_full = True
+    with pytest.raises(KafkaError) as caught:
+        log.append_as_follower(b"".join(batches[1:]))
+    assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    (path,) = log.directory.glob("*.log")
+    assert (log.log_end_offset, path.read_bytes()) == (1, batches[0])
+    files.is_full = False
+    log.append_as_follower(b"".join(batches[1:]))
+    assert path.read_bytes() == b"".join(batches)
+    assert values(log) == [b"0", b"1", b"2", b"3"]
 
 
 def test_a_follower_s_log_has_the_leader_s_holes(disk: Disk, values: Any) -> None:

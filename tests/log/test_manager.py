@@ -1,7 +1,6 @@
 """Several data directories: where logs go, and what a broken disk or a full one takes along."""
 
 import errno
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +23,10 @@ class SickFiles(Files):
 
     error = 0
 
-    def pwritev(self, descriptor: int, buffers: Sequence[Any], position: int) -> int:
+    def pwrite(self, descriptor: int, data: Any, position: int) -> int:
         if self.error:
             raise OSError(self.error, "sick")
-        return super().pwritev(descriptor, buffers, position)
+        return super().pwrite(descriptor, data, position)
 
 
 def append(log: Log) -> int:

@@ -104,7 +104,7 @@ def test_a_dropped_slice_lets_its_file_go(tmp_path: Path) -> None:
 
 def test_a_slice_is_sent_in_pieces_and_closed_once(tmp_path: Path) -> None:
     [file] = made(tmp_path, OpenFiles(), 1)
-    file.write((b"abcdefghij",), 10, 0)
+    file.write(b"abcdefghij", 0)
     first, second = FileSlice(file, 2, 6), FileSlice(file, 0, 1)
     first.advance(4)
     assert (first.position, len(first), first.read()) == (6, 2, b"gh")
@@ -136,10 +136,10 @@ def test_chunks_are_given_back_and_others_are_left(tmp_path: Path) -> None:
 def test_a_file_that_vanished_does_not_come_back_empty(tmp_path: Path) -> None:
     file = LogFile(tmp_path / "missing", OpenFiles())
     with pytest.raises(FileNotFoundError):
-        file.write((b"x",), 1, 0)
+        file.write(b"x", 0)
     assert not file.path.exists()
     file.create()
-    file.write((b"x",), 1, 0)
+    file.write(b"x", 0)
     assert file.path.read_bytes() == b"x"
 
 

@@ -31,7 +31,7 @@ def filled(path: Path, index_interval_bytes: int = 100) -> LogSegment:
         data = batch(offset, count, timestamp)
         largest = timestamp if timestamp < 0 else timestamp + count - 1
         segment.append(
-            (data,), len(data), offset, offset + count - 1, largest, index_interval_bytes
+            b"", data, len(data), offset, offset + count - 1, largest, index_interval_bytes
         )
     return segment
 
@@ -157,7 +157,7 @@ def test_batches_between_two_positions(segment: LogSegment) -> None:
 def test_a_batch_that_was_cut_short_is_made_whole(tmp_path: Path) -> None:
     segment = LogSegment.create(tmp_path, 0, OpenFiles(), now_ms=0)
     data = build_batch([Record(value=bytes(100_000))])
-    segment.append((data,), len(data), 0, 0, -1, 100)
+    segment.append(b"", data, len(data), 0, 0, -1, 100)
     [(position, header)] = segment.batches(headers_only=True)
     assert len(header.buffer) < len(data)
     whole = segment.whole(position, header)

@@ -43,7 +43,7 @@ def test_a_hole_forgets_those_before_it() -> None:
 def test_only_the_last_are_remembered_and_found() -> None:
     count = 10_000
     recent = filled(count, records=1)
-    assert 2048 <= len(recent.positions) <= 4096
+    assert 512 <= len(recent.positions) <= 1024
     first = count - len(recent.positions)
     assert recent.index_of(first - 1) == -1
     for offset in (first, first + 1, count - 1):

@@ -2,7 +2,6 @@
 
 import errno
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ SIZE = len(batch(0))
 
 def add(segment: LogSegment, offset: int, timestamp: int = 100) -> None:
     data = batch(offset, timestamp)
-    segment.append((data,), len(data), offset, offset, timestamp, 0)
+    segment.append(b"", data, len(data), offset, offset, timestamp, 0)
 
 
 def made(path: Path, base_offset: int = 0, files: Files | None = None) -> LogSegment:
@@ -66,11 +65,10 @@ class FailingFiles(Files):
     written_before_failing = -1
     cannot_truncate = False
 
-    def pwritev(self, descriptor: int, buffers: Sequence[Any], position: int) -> int:
+    def pwrite(self, descriptor: int, data: Any, position: int) -> int:
         if self.written_before_failing < 0:
-            return super().pwritev(descriptor, buffers, position)
-        data = b"".join(bytes(buffer) for buffer in buffers)[: self.written_before_failing]
-        os.pwrite(descriptor, data, position)
+            return super().pwrite(descriptor, data, position)
+        os.pwrite(descriptor, data[: self.written_before_failing], position)
         raise OSError(errno.ENOSPC, "full")
 
     def truncate(self, descriptor: int, size: int) -> None:
@@ -164,7 +162,7 @@ def test_an_index_entry_needs_its_interval(tmp_path: Path) -> None:
     segment = made(tmp_path)
     for offset in range(6):
         data = batch(offset, 100 + offset)
-        segment.append((data,), SIZE, offset, offset, 100 + offset, 2 * SIZE - 1)
+        segment.append(b"", data, SIZE, offset, offset, 100 + offset, 2 * SIZE - 1)
     # An entry comes with the batch after the interval is full.
     assert [segment.offset_index.entry(i) for i in range(segment.offset_index.count)] == [
         (2, 2 * SIZE),
@@ -198,7 +196,7 @@ def test_a_batch_that_spans_the_cut_goes_whole(tmp_path: Path) -> None:
     segment = made(tmp_path)
     add(segment, 0)
     data = build_batch([Record(timestamp=1)] * 5, base_offset=1)
-    segment.append((data,), len(data), 1, 5, 1, 0)
+    segment.append(b"", data, len(data), 1, 5, 1, 0)
     assert segment.truncate_to(3) == 1
     assert segment.size == SIZE
 

@@ -41,7 +41,7 @@ def cleaned_of(log: Log, *batches: bytes) -> LogSegment:
     cleaned.ensure_file()
     for data in batches:
         batch = RecordBatch(data)
-        cleaned.append((data,), len(data), batch.base_offset, batch.last_offset, 0, 0)
+        cleaned.append(b"", data, len(data), batch.base_offset, batch.last_offset, 0, 0)
     cleaned.become_inactive()
     return cleaned
 

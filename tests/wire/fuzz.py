@@ -7,7 +7,7 @@ Whatever comes of it:
 - the generated parser and the declaration agree, in the value as in the error;
 - what was decoded can be encoded, and from then on nothing changes (what was read may be less
   regular than what is written: malformed text, unknown tags twice or out of order);
-- it takes at most 50 ms, and memory in proportion to the frame: eight times its size, and a little
+- it takes at most 50 ms, and memory in proportion to the frame: four times its size, and a little
   that any frame takes. A count that the bytes left cannot hold is refused before anything is made.
   A valid frame of very many small elements takes more: test_memory.py has its bound.
 """
@@ -32,13 +32,14 @@ from kafkalite.wire.codec import (
     encode_response,
 )
 from kafkalite.wire.errors import ProtocolViolation
+from kafkalite.wire.fields import BYTES_OF_ELEMENT
 from kafkalite.wire.message_codec import join, parse_body
 from kafkalite.wire.reference import parse_declared
 from kafkalite.wire.schema import Kind, message_of
 
 MOST_SECONDS: Final = 0.05
-MOST_BYTES_PER_BYTE: Final = 8
-MOST_BYTES_PER_ELEMENT: Final = 192  # above four times the frame; see test_memory.py
+MOST_BYTES_PER_BYTE: Final = 4
+MOST_BYTES_PER_ELEMENT: Final = BYTES_OF_ELEMENT
 BYTES_ANYWAY: Final = 48 * 1024
 
 Case = tuple[type[Any], int]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from random import Random
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -16,9 +17,10 @@ from hypothesis import strategies as st
 from conformance.harness.messages import every_version, few, instances, name_of
 from conformance.harness.random_messages import broken, random_message
 from kafkalite.apis import APIS
-from kafkalite.wire.api_codec import codec_of
+from kafkalite.wire.api_codec import codec_of, drained
 from kafkalite.wire.codec import encode_request
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation
+from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages.metadata import (
     MetadataRequest,
@@ -26,13 +28,21 @@ from kafkalite.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kafkalite.wire.messages.offset_fetch import (
+    OffsetFetchResponse,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
 from kafkalite.wire.messages.produce import (
     PartitionProduceResponse,
     ProduceResponse,
     TopicProduceResponse,
 )
 from kafkalite.wire.rows import message_of_row, rows_of
-from kafkalite.wire.schema import Kind, message_of
+from kafkalite.wire.schema import KeptRow, Kind, message_of
 
 HOT = frozenset(api.key for api in APIS.values() if api.rows)
 
@@ -145,6 +155,36 @@ def test_a_usual_element_and_an_unusual_one(version: int, changed: dict[str, Any
     assert rows == messages
 
 
+@pytest.mark.parametrize("version", range(14))
+@pytest.mark.parametrize("in_slices", [False, True])
+def test_a_kept_row_is_built_once_and_its_bytes_are_those_of_the_row(
+    version: int, in_slices: bool
+) -> None:
+    partitions = [MetadataResponsePartition(partition_index=index) for index in range(300)]
+    small = MetadataResponseTopic(name="t", partitions=partitions[:2])
+    # Its parts are joined to a chunk before it is whole, where it is built in slices.
+    large = MetadataResponseTopic(name="u", partitions=partitions * 10)
+    response = MetadataResponse(topics=[small, large, small])
+    codec = codec_of(3, version, rows=True)
+    plain = rows_of(response)
+    kept = [KeptRow(topic) for topic in plain[4]]
+
+    def built(topics: Any) -> bytes:
+        row = *plain[:4], topics, *plain[5:]
+        if in_slices:
+            return join(drained(codec.build_in_slices(7, row)))
+        return join(codec.build(7, row))
+
+    expected = built(plain[4])
+    assert [built(kept) for _ in range(3)] == [expected] * 3
+    assert [each.encoded is not None for each in kept] == [True, not in_slices, True]
+    first = kept[0].encoded
+    assert first is not None
+    assert expected.count(first) == 2
+    kept[0].encoded = b"what was kept"
+    assert b"what was kept" in built(kept)
+
+
 @pytest.mark.parametrize("version", range(5, 13))
 @pytest.mark.parametrize("message", [None, "refused"])
 def test_a_partition_with_and_without_an_error(version: int, message: str | None) -> None:
@@ -154,6 +194,23 @@ def test_a_partition_with_and_without_an_error(version: int, message: str | None
     )
     topic = TopicProduceResponse("t", partition_responses=[usual, other, usual])
     rows, messages = both(0, version, ProduceResponse(responses=[topic]))
+    assert rows == messages
+
+
+@pytest.mark.parametrize("version", range(1, 11))
+@pytest.mark.parametrize("metadata", [None, "", "m", "m" * 300])
+def test_a_committed_offset_with_and_without_metadata(version: int, metadata: str | None) -> None:
+    """No text, null or empty, is written with the numbers around it."""
+    response = OffsetFetchResponse()
+    if version < 8:
+        old = OffsetFetchResponsePartition(1, 2, 3 if version >= 5 else -1, metadata, 4)
+        response.topics = [OffsetFetchResponseTopic("t", [old, old])]
+    else:
+        new = OffsetFetchResponsePartitions(1, 2, 3, metadata, 4)
+        name, topic_id = ("", UUID(int=5)) if version >= 10 else ("t", NO_UUID)
+        topic = OffsetFetchResponseTopics(name, topic_id, [new, new])
+        response.groups = [OffsetFetchResponseGroup("g", [topic])]
+    rows, messages = both(9, version, response)
     assert rows == messages
 
 

@@ -19,8 +19,8 @@ class ScramCredentialUpsertion:
     name: str = field(string)
     mechanism: int = field(int8)
     iterations: int = field(int32)
-    salt: bytes = field(bytes_)
-    salted_password: bytes = field(bytes_)
+    salt: bytes = field(bytes_, sensitive=True)
+    salted_password: bytes = field(bytes_, sensitive=True)
 
 
 @request(ApiKey.ALTER_USER_SCRAM_CREDENTIALS, versions=(0, 0), flexible=0)

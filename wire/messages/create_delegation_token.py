@@ -36,5 +36,5 @@ class CreateDelegationTokenResponse:
     expiry_timestamp_ms: int = field(int64)
     max_timestamp_ms: int = field(int64)
     token_id: str = field(string)
-    hmac: bytes = field(bytes_)
+    hmac: bytes = field(bytes_, sensitive=True)
     throttle_time_ms: int = field(int32)

@@ -40,7 +40,7 @@ class DescribedDelegationToken:
     expiry_timestamp: int = field(int64)
     max_timestamp: int = field(int64)
     token_id: str = field(string)
-    hmac: bytes = field(bytes_)
+    hmac: bytes = field(bytes_, sensitive=True)
     renewers: list[DescribedDelegationTokenRenewer] = array(DescribedDelegationTokenRenewer)
 
 

@@ -12,12 +12,12 @@ from kafkalite.wire.schema import field, request, response
 
 @request(ApiKey.ENVELOPE, versions=(0, 0), flexible=0)
 class EnvelopeRequest:
-    request_data: bytes = field(bytes_)
+    request_data: bytes = field(bytes_, sensitive=True)
     request_principal: bytes | None = field(nullable_bytes, default=b"")
     client_host_address: bytes = field(bytes_)
 
 
 @response(ApiKey.ENVELOPE, versions=(0, 0), flexible=0)
 class EnvelopeResponse:
-    response_data: bytes | None = field(nullable_bytes)
+    response_data: bytes | None = field(nullable_bytes, sensitive=True)
     error_code: int = field(int16)

@@ -12,7 +12,7 @@ from kafkalite.wire.schema import field, request, response
 
 @request(ApiKey.EXPIRE_DELEGATION_TOKEN, versions=(1, 2), flexible=2)
 class ExpireDelegationTokenRequest:
-    hmac: bytes = field(bytes_)
+    hmac: bytes = field(bytes_, sensitive=True)
     expiry_time_period_ms: int = field(int64)
 
 

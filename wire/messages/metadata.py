@@ -63,6 +63,7 @@ class MetadataResponsePartition:
 
 @struct
 class MetadataResponseTopic:
+    has_kept_rows = True
     error_code: int = field(int16)
     name: str | None = field(nullable_string, nullable_since=12, default="")
     topic_id: UUID = field(uuid, since=10, ignorable=True)

@@ -12,7 +12,7 @@ from kafkalite.wire.schema import field, request, response
 
 @request(ApiKey.RENEW_DELEGATION_TOKEN, versions=(1, 2), flexible=2)
 class RenewDelegationTokenRequest:
-    hmac: bytes = field(bytes_)
+    hmac: bytes = field(bytes_, sensitive=True)
     renew_period_ms: int = field(int64)
 
 

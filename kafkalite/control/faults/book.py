@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import time_ns
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from zlib import crc32
 
 from kafkalite.control.durations import milliseconds
@@ -31,9 +31,14 @@ from kafkalite.control.faults.matching import (
     Seen,
     TopicPlace,
 )
+from kafkalite.control.faults.paths import check_paths
 from kafkalite.control.faults.rule import Action, Rule, check_rule
 from kafkalite.control.problems import Problem, not_found
 from kafkalite.wire.api_keys import ApiKey
+
+if TYPE_CHECKING:
+    from kafkalite.control.faults.passing import Naming
+    from kafkalite.requests.context import RequestContext
 
 _MOST_RULES: Final = 10_000
 _MOST_HITS: Final = 100
@@ -48,6 +53,7 @@ class NearMiss:
 
     count: int = 0
     seen: dict[str, None] = field(default_factory=dict[str, None])
+    last: tuple[object, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +131,13 @@ class RuleState:
 
     def missed(self, missed: Missed) -> None:
         """Note why a request of its API did not match."""
-        near = self.near.setdefault(missed.criterion, NearMiss())
+        near = self.near.get(missed.criterion)
+        if near is None:
+            near = self.near[missed.criterion] = NearMiss()
         near.count += 1
+        if missed.seen == near.last:  # as most are
+            return
+        near.last = missed.seen
         for value in missed.seen:
             if len(near.seen) < _MOST_VALUES:
                 near.seen[repr(value)] = None
@@ -139,16 +150,17 @@ class RuleState:
                 f"{name} matched {_times(self.matched)} and was never due: it skips "
                 f"{self.rule.skip} and takes every {self.rule.every}"
             )
+        return f"{name} was never applied: {self.what_came()}"
+
+    def what_came(self) -> str:
+        """The requests that came instead, of a rule that has matched nothing."""
         if not self.near:
             came = "request of its API came" if self.disk is None else "such operation was done"
-            return f"{name} was never applied: no {came}"
+            return f"no {came}"
         criterion, near = max(self.near.items(), key=lambda each: each[1].count)
         wanted = getattr(self.rule.when, criterion.partition(".")[0], None)
         seen = ", ".join(near.seen) or "nothing"
-        return (
-            f"{name} was never applied: {self._what()} came {_times(near.count)}, "
-            f"{criterion} was {seen}, not {wanted!r}"
-        )
+        return f"{self._what()} came {_times(near.count)}, {criterion} was {seen}, not {wanted!r}"
 
     def _what(self) -> str:
         return _api_names(self.matcher) if self.disk is None else "operations on files"
@@ -248,7 +260,9 @@ class RuleBook:
 
             self._made += 1
             rule = replace(rule, id=f"fault-{self._made}")
-        return RuleState(rule, made_ms=self._now_ms(), cluster_seed=self._seed)
+        state = RuleState(rule, made_ms=self._now_ms(), cluster_seed=self._seed)
+        check_paths(rule, state.matcher.api_keys)
+        return state
 
     def _changed(self) -> None:
         self._by_api = {
@@ -296,6 +310,21 @@ class RuleBook:
             if any(action.is_final for action in actions):
                 break
         return actions
+
+    def passes_by(
+        self, api_key: ApiKey, context: RequestContext, naming: Naming, body: Any
+    ) -> bool:
+        """Tells whether no rule can match a request, a row or a message, and notes why."""
+        found: list[tuple[RuleState, Missed]] = []
+        for state in self._by_api.get(api_key, ()):
+            missed = state.matcher.missed_at_once(context, naming, body)
+            if missed is None:
+                return False
+            found.append((state, missed))
+        for state, missed in found:
+            if not state.matched:
+                state.missed(missed)
+        return True
 
     def steps(self, seen: Seen) -> list[Step]:
         """Show a request to the rules: what is to be done to it, in order."""

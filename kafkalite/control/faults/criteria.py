@@ -52,7 +52,9 @@ def _regular_expression(pattern: object, field: str) -> Predicate:
     try:
         compiled = re2.compile(str(pattern))
     except re2.error as error:
-        raise Problem("invalid_match", f"{field}: {error}", value=pattern) from None
+        told = error.args[0] if error.args else ""  # of bytes
+        reason = told.decode("utf-8", "replace") if isinstance(told, bytes) else told
+        raise Problem("invalid_match", f"{field}: {reason}", value=pattern) from None
     return lambda seen: isinstance(seen, str) and compiled.search(seen) is not None
 
 

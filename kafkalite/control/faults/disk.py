@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -115,13 +115,13 @@ class FaultyFiles(Files):
         It says how many bytes are written, or read, at most; None: all of them.
         """
         self._check = check
-        for name in ("pread", "pwritev", "sync", "rename", "sync_directory"):
+        for name in ("pread", "pwrite", "sync", "rename", "sync_directory"):
             self.__dict__.pop(name, None)
         if check is not None:
             self.waits_for_disk = True
             self.__dict__.update(
                 pread=self._checked_pread,
-                pwritev=self._checked_pwritev,
+                pwrite=self._checked_pwrite,
                 sync=self._checked_sync,
                 rename=self._checked_rename,
             )
@@ -164,13 +164,11 @@ class FaultyFiles(Files):
                 time.sleep(slow.seconds)
         return page_cache.pread(descriptor, size if most is None else min(size, most), position)
 
-    def _checked_pwritev(
-        self, descriptor: int, buffers: Sequence[bytes | memoryview | bytearray], position: int
+    def _checked_pwrite(
+        self, descriptor: int, data: bytes | memoryview | bytearray, position: int
     ) -> int:
         most = self._before("write", descriptor)
-        if most is not None:
-            buffers = (b"".join(buffers)[:most],)
-        return super().pwritev(descriptor, buffers, position)
+        return super().pwrite(descriptor, data if most is None else data[:most], position)
 
     def _checked_sync(self, descriptor: int) -> None:
         try:

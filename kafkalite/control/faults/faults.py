@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from kafkalite.broker import Broker
     from kafkalite.control.cluster import ControlledCluster
-    from kafkalite.control.faults.matching import TopicPlace
 
 
 # Does a verb of the control plane by its name with its arguments.
@@ -122,14 +121,8 @@ class Faults:
             topic = topics.get(name)
             return NO_UUID if topic is None else topic.topic_id
 
-        def fetching(context: Any, body: Any) -> Iterable[TopicPlace]:
-            if body.session_epoch <= 0:
-                return []
-            covered = broker.services.fetch_sessions[context.node_id].covered(body.session_id)
-            return [
-                (topic if isinstance(topic, str) else topic_name(topic) or str(topic), index)
-                for topic, index in covered
-            ]
+        def fetching(node_id: int, session_id: int) -> Iterable[tuple[str | UUID, int]]:
+            return broker.services.fetch_sessions[node_id].covered(session_id)
 
         return FaultGate(
             self.book,

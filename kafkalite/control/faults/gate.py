@@ -22,6 +22,7 @@ from kafkalite.control.faults.doing import Doing
 from kafkalite.control.faults.holds import Holds
 from kafkalite.control.faults.matching import Seen, TopicPlace
 from kafkalite.control.faults.partitions import fetch_refusal, put_in, refuse_all, split
+from kafkalite.control.faults.passing import Naming, Unnamed
 from kafkalite.control.faults.patches import (
     as_another_producer,
     bytes_of,
@@ -41,6 +42,7 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class, response_class
 from kafkalite.wire.codec import encode_response
 from kafkalite.wire.rows import message_of_row, row_of, rows_of
+from kafkalite.wire.schema import fields_of
 
 if TYPE_CHECKING:
     from kafkalite.apis import Api, Handler
@@ -48,8 +50,8 @@ if TYPE_CHECKING:
 
 # Begins a verb of the control plane by its name with its arguments.
 BeginVerb = Callable[[str, dict[str, Any]], Doing]
-# The partitions that a Fetch asks for by its session.
-Fetching = Callable[[Any, Any], Iterable[TopicPlace]]
+# The partitions, by topic id or name, that a Fetch asks for by its session: by its node and id.
+Fetching = Callable[[int, int], Iterable[tuple[str | UUID, int]]]
 
 
 class FaultGate:
@@ -85,8 +87,16 @@ class FaultGate:
 
         request_type = request_class(api.key)
         response_type = response_class(api.key)
+        naming = Naming(
+            request_type,
+            in_rows=api.rows,
+            topic_name=self._topic_name,
+            unnamed=self._of_session(request_type) if api.key is ApiKey.FETCH else None,
+        )
 
         def gated(services: Any, context: Any, request: Any) -> Any:
+            if self._book.passes_by(api.key, context, naming, request):
+                return handle(services, context, request)
             body = message_of_row(request_type, request) if api.rows else request
             steps = self._book.steps(self._seen(api.key, context, body))
             if all(step.action.kind == "count" for step in steps):
@@ -126,8 +136,34 @@ class FaultGate:
             connection=context.client_address,
             correlation_id=context.correlation_id,
             topic_name=self._topic_name,
-            fetching=lambda: self._fetching(context, body) if key is ApiKey.FETCH else (),
+            fetching=lambda: self._in_session(context, body) if key is ApiKey.FETCH else (),
         )
+
+    def _in_session(self, context: RequestContext, body: Any) -> Iterable[TopicPlace]:
+        """The partitions that a Fetch is about without naming them."""
+        if body.session_epoch <= 0:
+            return
+        for topic, index in self._fetching(context.node_id, body.session_id):
+            yield self._shown(topic), index
+
+    def _shown(self, topic: str | UUID) -> str:
+        return topic if isinstance(topic, str) else self._topic_name(topic) or str(topic)
+
+    def _of_session(self, request_type: type[Any]) -> Unnamed:
+        """The topics that a row of a Fetch is about without naming them."""
+        names = [each.name for each in fields_of(request_type)]
+        id_at, epoch_at = names.index("session_id"), names.index("session_epoch")
+
+        def topics(context: RequestContext, row: Any) -> list[str | UUID]:
+            found: list[str | UUID] = []
+            if row[epoch_at] > 0:
+                for topic, _ in self._fetching(context.node_id, row[id_at]):
+                    # Partitions of one topic mostly stand together, with one id.
+                    if not found or topic is not found[-1]:
+                        found.append(topic)
+            return found
+
+        return topics
 
     async def _do(
         self,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import trio
 
 from kafkalite.control.faults.book import RuleState
+from kafkalite.requests.request_memory import give_back
 
 
 class Holds:
@@ -30,6 +31,7 @@ class Holds:
         self._waiting.setdefault(state.rule.id, []).append(released)
         state.held += 1
         self._tell()
+        give_back()
         try:
             await released.wait()
         finally:

@@ -6,16 +6,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
 from kafkalite.control.faults.criteria import Predicate, predicate
+from kafkalite.control.faults.passing import OF_CONTEXT, TOPICS
 from kafkalite.control.faults.rule import RecordMatch, When
 from kafkalite.control.problems import Problem
+from kafkalite.control.secrets import without_secrets
 from kafkalite.requests.names import Names, listed, names_in, records_in
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import KafkaError, ProtocolViolation
 from kafkalite.wire.record_batch import iterate_batches, iterate_records
+
+if TYPE_CHECKING:
+    from kafkalite.control.faults.passing import Naming
+    from kafkalite.requests.context import RequestContext
 
 # Kafka's name of an API ("EndTxn") by ours (END_TXN).
 API_NAMES: Final = {key: key.message_name for key in ApiKey}
@@ -129,13 +135,13 @@ _PLAIN: Final[dict[str, Callable[[Seen], object]]] = {
     "node": lambda seen: seen.node,
     "listener": lambda seen: seen.listener,
 }
-# A criterion that compares any of several values.
-_NAMED: Final[dict[str, Callable[[Names], Iterable[object]]]] = {
-    "group": lambda names: names.groups,
-    "member_id": lambda names: names.members,
-    "group_instance_id": lambda names: names.instances,
-    "transactional_id": lambda names: names.transactional_ids,
-    "producer_id": lambda names: names.producers,
+# A criterion that compares any of several values: those that a request names of a kind.
+_NAMED: Final = {
+    "group": "groups",
+    "member_id": "members",
+    "group_instance_id": "instances",
+    "transactional_id": "transactional_ids",
+    "producer_id": "producers",
 }
 
 
@@ -150,8 +156,8 @@ class Matcher:
             if getattr(when, name) is not None
         ]
         self._named = [
-            (name, values, predicate(getattr(when, name), field=name))
-            for name, values in _NAMED.items()
+            (name, kind, predicate(getattr(when, name), field=name))
+            for name, kind in _NAMED.items()
             if getattr(when, name) is not None
         ]
         self._topic = None if when.topic is None else predicate(when.topic, field="topic")
@@ -170,32 +176,60 @@ class Matcher:
             else predicate(when.connection, field="connection")
         )
         self._bound = ""
+        self._of_context = [(name, OF_CONTEXT[name], holds) for name, _, holds in self._plain]
+
+    def missed_at_once(self, context: RequestContext, naming: Naming, body: Any) -> Missed | None:
+        """Say as `match` does that a request misses, by who asks or by all that it names.
+
+        None for every other, which may match.
+        """
+        for name, value_of, holds in self._of_context:
+            if not holds(value := value_of(context)):
+                return Missed(name, (value,))
+        for name, kind, holds in self._named:
+            values = naming.values(kind, context, body)
+            if values is None:
+                return None
+            if not any(map(holds, values)):
+                return Missed(name, tuple(dict.fromkeys(values)))
+        if self._has_another_connection(context.client_address):
+            return Missed("connection", (context.client_address,))
+        if self._topic is None:
+            return None
+        topics = naming.values(TOPICS, context, body)
+        if topics is None or any(map(self._topic, topics)):
+            return None
+        return Missed("topic", tuple(dict.fromkeys(topics)))
 
     def match(self, seen: Seen) -> Matched | Missed:
         """Matched, or the first criterion that does not hold. The API is not looked at."""
         for name, value_of, holds in self._plain:
             if not holds(value := value_of(seen)):
                 return Missed(name, (value,))
-        for name, values_of, holds in self._named:
-            values = tuple(values_of(seen.names))
+        for name, kind, holds in self._named:
+            values = tuple(getattr(seen.names, kind))
             if not any(holds(value) for value in values):
                 return Missed(name, values)
-        if self._connection is not None and not self._connection(seen.connection):
-            return Missed("connection", (seen.connection,))
-        if self._first_only and self._bound not in ("", seen.connection):
+        if self._has_another_connection(seen.connection):
             return Missed("connection", (seen.connection,))
         places = self._matched_places(seen)
         if isinstance(places, Missed):
             return places
         for path, holds in self._paths:
-            values = tuple(values_at(seen.body, path.split(".")))
-            if not any(holds(value) for value in values):
-                return Missed(f"request.{path}", values)
+            at = path.split(".")
+            if not any(holds(value) for value in values_at(seen.body, at)):
+                shown = without_secrets(seen.body)
+                return Missed(f"request.{path}", tuple(values_at(shown, at)))
         if self._records is not None and not self._records.any_in(seen.body):
             return Missed("records", ())
         if self._first_only:
             self._bound = seen.connection
         return Matched(places)
+
+    def _has_another_connection(self, connection: str) -> bool:
+        if self._connection is not None:
+            return not self._connection(connection)
+        return self._first_only and self._bound not in ("", connection)
 
     def _matched_places(self, seen: Seen) -> frozenset[TopicPlace] | Missed:
         if self._topic is None and self._partition is None:

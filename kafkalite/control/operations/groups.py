@@ -8,7 +8,7 @@ import trio
 
 from kafkalite.control.answers import CommittedView, Expired, GroupView, TransactionView
 from kafkalite.control.cluster import ControlledCluster
-from kafkalite.control.durations import seconds
+from kafkalite.control.durations import milliseconds, seconds
 from kafkalite.control.operations.asking import ask, check, refused
 from kafkalite.control.paging import Page, page_by_name
 from kafkalite.control.problems import Problem, not_found
@@ -29,6 +29,7 @@ from kafkalite.control.views import (
     transaction_of,
     transaction_view,
 )
+from kafkalite.replica.partition import Partition
 from kafkalite.requests.slices import in_slices_of_task, mapped
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -75,27 +76,21 @@ def _coordinator(cluster: ControlledCluster, group_id: str) -> int:
 
 async def seek_group(cluster: ControlledCluster, request: SeekGroup) -> GroupView:
     """Set the offsets of a group that has no members. `to`: an offset, "earliest" or
-    "latest".
+    "latest"; `since`: the first record that is not older than this.
     """
-    partitions: list[OffsetCommitRequestPartition] = []
+    if (request.to is None) == (request.since is None):
+        raise Problem("invalid_offset", "give one of `to` and `since`")
     topic = cluster.broker.services.topics.get(request.topic)
     if topic is None:
         raise not_found("topic", request.topic)
-    for each in topic.partitions:
-        if request.partition in (None, each.index):
-            offset = {
-                "earliest": each.log.log_start_offset,
-                "latest": each.high_watermark,
-            }.get(str(request.to))
-            if offset is None:
-                if isinstance(request.to, str):
-                    raise Problem(
-                        "invalid_offset", f"{request.to!r} is no offset", value=request.to
-                    )
-                offset = request.to
-            partitions.append(
-                OffsetCommitRequestPartition(partition_index=each.index, committed_offset=offset)
-            )
+    now_ms = cluster.clock.now_ms()
+    partitions = [
+        OffsetCommitRequestPartition(
+            partition_index=each.index, committed_offset=_offset_of(each, request, now_ms)
+        )
+        for each in topic.partitions
+        if request.partition in (None, each.index)
+    ]
     body = OffsetCommitRequest(
         group_id=request.group,
         topics=[OffsetCommitRequestTopic(name=request.topic, partitions=partitions)],
@@ -106,6 +101,23 @@ async def seek_group(cluster: ControlledCluster, request: SeekGroup) -> GroupVie
         for partition in each.partitions:
             check(partition.error_code, f"the offsets of group {request.group} are not set")
     return group_view(cluster.broker, group_of(cluster.broker, request.group))
+
+
+def _offset_of(partition: Partition, request: SeekGroup, now_ms: int) -> int:
+    """The offset of a partition that is asked for; its end, if nothing is as young."""
+    since, to = request.since, request.to
+    if since is not None:
+        if isinstance(since, str):
+            since = now_ms + milliseconds(since, field="since")
+        found = partition.log.offset_for_timestamp(since)
+        return partition.high_watermark if found is None else found.offset
+    if isinstance(to, int):
+        return to
+    if to == "earliest":
+        return partition.log.log_start_offset
+    if to == "latest":
+        return partition.high_watermark
+    raise Problem("invalid_offset", f"{to!r} is no offset", value=to)
 
 
 async def delete_group(cluster: ControlledCluster, request: GroupName) -> Nothing:

@@ -19,6 +19,7 @@ from kafkalite.control.answers import (
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
 from kafkalite.control.conditions import Sight
+from kafkalite.control.due import due_next
 from kafkalite.control.durations import milliseconds, seconds
 from kafkalite.control.lifecycle import (
     ConnectionName,
@@ -46,7 +47,7 @@ async def show_cluster(cluster: ControlledCluster, request: Nothing) -> ClusterV
 
 def cluster_view(cluster: ControlledCluster) -> ClusterView:
     """A cluster as it is now."""
-    was = cluster.counts()
+    was = cluster.core.counts()
     return ClusterView(
         name=cluster.name,
         bootstrap=cluster.broker.bootstrap,
@@ -65,7 +66,7 @@ async def reset(clusters: Clusters, cluster: ControlledCluster, request: Reset) 
 
     With `to` it begins with the data of a snapshot.
     """
-    was = cluster.counts()
+    was = cluster.core.counts()
     began = trio.current_time()
     kept = await cluster.reset(
         keep=request.keep,
@@ -243,7 +244,7 @@ async def show_clock(cluster: ControlledCluster, request: Nothing) -> ClockView:
         frozen=clock.is_frozen,
         ahead_ms=clock.ahead_ms,
         skew_ms=clock.skew_ms,
-        due=time_passing.due_next(cluster.broker, clock),
+        due=due_next(cluster.broker, clock),
     )
 
 
@@ -261,7 +262,7 @@ async def advance_clock(cluster: ControlledCluster, request: Advance) -> Advance
     elif request.to is not None:
         by_ms = request.to - clock.now_ms()
     else:
-        due = time_passing.due_next(cluster.broker, clock, limit=1)
+        due = due_next(cluster.broker, clock, limit=1)
         by_ms = max(0, due[0].at_ms - clock.now_ms() + 1) if due else 0
     if by_ms < 0:
         raise Problem(
@@ -309,10 +310,13 @@ async def wait(cluster: ControlledCluster, request: Wait) -> Waited:
     """
     timeout = min(seconds(request.timeout, field="timeout"), _LONGEST_WAIT_SECONDS)
     sight = Sight(
-        cluster.broker,
-        cluster.faults.book,
+        lambda: cluster.broker,
+        lambda: cluster.faults.book,
         lambda: [each.context.client_id for each in cluster.broker.connections],
         trio.current_time,
         lambda: cluster.clock.is_frozen,
+        lambda: cluster.data_number,
     )
-    return await wait_for(request.until, timeout, sight, cluster.faults.holds)
+    return await wait_for(
+        request.until, timeout, sight, lambda: cluster.faults.holds, cluster.begun
+    )

@@ -42,27 +42,29 @@ async def list_unsupported(cluster: ControlledCluster, request: Page) -> list[Un
     `after` is one of them, such as "topic orders/retention.bytes".
     """
     broker = cluster.broker
-    found = list(_without_effect("broker", {}, broker.config.given))
+    found = list(without_effect("broker", {}, broker.config.given))
     configs = broker.services.cluster.image.configs
-    of_resources = await in_slices_of_task(mapped(partial(_of_resource, configs), sorted(configs)))
+    of_resources = await in_slices_of_task(mapped(partial(of_resource, configs), sorted(configs)))
     found += [each for several in of_resources for each in several]
     return page_in_order(found, request, lambda each: f"{each.where}/{each.name}")
 
 
-def _of_resource(
+def of_resource(
     configs: Mapping[tuple[int, str], Mapping[str, str]], resource: tuple[int, str]
 ) -> list[UnsupportedView]:
+    """The configs of one resource that have no effect."""
     kind, name = resource
     if kind == BROKER_LOGGER_RESOURCE or kind not in _TABLES:
         return []
     called, table = _TABLES[kind]
     where = f"{called} {name}" if name else f"every {called}"
-    return list(_without_effect(where, table, configs.get(resource, {})))
+    return list(without_effect(where, table, configs.get(resource, {})))
 
 
-def _without_effect(
+def without_effect(
     where: str, table: Mapping[str, ConfigDef], given: Mapping[str, str]
 ) -> Iterator[UnsupportedView]:
+    """Tell which were given and have no effect; `table` defines what brokers do not."""
     for name, value in given.items():
         definition = table.get(name) or find(name)
         if definition is None:

@@ -13,6 +13,7 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from kafkalite.control.faults.matching import API_NAMES
+from kafkalite.control.secrets import without_secrets
 from kafkalite.control.sightings import RequestView
 from kafkalite.control.spy.cluster_times import ClusterTimes
 from kafkalite.control.spy.jsonable import message_as_json
@@ -222,11 +223,11 @@ def _bodies(decoded: Decoded, entry: Entry) -> dict[str, Any]:
     request, answer = decoded.request, decoded.answer
     shown: dict[str, Any] = {"undecodable": decoded.problem}
     if request is not None:
-        shown["request"] = message_as_json(request.body, request.api_version)
+        shown["request"] = message_as_json(without_secrets(request.body), request.api_version)
         if entry.is_truncated:
             _mark_cut_batches(shown["request"])
         if answer is not None:
-            shown["answer"] = message_as_json(answer, request.api_version)
+            shown["answer"] = message_as_json(without_secrets(answer), request.api_version)
     return shown
 
 

@@ -5,11 +5,13 @@ Each is asked to tell when a broker takes over. An event is a value that is put 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kafkalite.cluster.image import TOPIC_RESOURCE
+from kafkalite.config.definition import Support
+from kafkalite.config.sources import find
 from kafkalite.coordinators.transaction_coordinator.transaction import (
     Transaction,
     TransactionState,
@@ -26,6 +28,7 @@ from kafkalite.wire.messages.stored.topic_record import TopicRecord
 from kafkalite.wire.messages.stored.unregister_broker_record import UnregisterBrokerRecord
 
 if TYPE_CHECKING:
+    from kafkalite.control.answers import UnsupportedView
     from kafkalite.control.clock import ClusterClock
     from kafkalite.control.cluster import ControlledCluster
     from kafkalite.control.spy.events import Events
@@ -59,8 +62,19 @@ def watch(cluster: ControlledCluster, events: Events) -> None:
         events.put(f"segment.{kind}", why, log=log, base_offset=base_offset)
 
     broker.services.logs.watch_segments(segment)
+    given = broker.config.given
+    # Most brokers have none, and begin without the module that knows more.
+    if any((known := find(name)) is None or known.support is Support.ACCEPTED for name in given):
+        from kafkalite.control.operations.unsupported import without_effect
+
+        _tell_without_effect(events, without_effect("broker", {}, given))
     clock = cluster.clock
     clock.subscribe(lambda: events.put("clock.changed", _clock(clock)))
+
+
+def _tell_without_effect(events: Events, found: Iterable[UnsupportedView]) -> None:
+    for each in found:
+        events.put("config.unsupported", each.why, resource=each.where, name=each.name)
 
 
 def _clock(clock: ClusterClock) -> str:
@@ -142,6 +156,8 @@ class _Metadata:
                     self._partition(record)
                 case _:
                     self._node(record)
+        for record in configs:
+            self._config(record)
         self._events.put_each(
             "config.changed",
             (
@@ -151,6 +167,15 @@ class _Metadata:
                 or record.resource_name not in self._created_names
             ),
         )
+
+    def _config(self, record: ConfigRecord) -> None:
+        """Tell of one that was set and changes nothing here."""
+        from kafkalite.control.operations.unsupported import of_resource
+
+        if record.value is not None:
+            resource = record.resource_type, record.resource_name
+            given = {resource: {record.name: record.value}}
+            _tell_without_effect(self._events, of_resource(given, resource))
 
     def _partition(self, record: PartitionRecord | PartitionChangeRecord) -> None:
         topic, index = self._names.get(record.topic_id, ""), record.partition_id

@@ -5,6 +5,8 @@ events.jsonl     changes of state, one a line
 requests.jsonl   requests and answers, decoded, one a line
 frames.bin       if asked for: of each request its number, the sizes of request and answer, and
                  their bytes (int64, int32, int32, all big endian)
+
+Passwords, keys and tokens are in none of them (secrets.py).
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ import msgspec
 import trio
 
 import kafkalite
-from kafkalite.config.definition import BROKER_CONFIGS
+from kafkalite.config.sources import is_sensitive
 from kafkalite.control.operations.faults import fault_view
+from kafkalite.control.secrets import HIDDEN
+from kafkalite.control.spy.frames import answer_without_secrets, request_without_secrets
 from kafkalite.control.spy.ring import LENGTH_BYTES, Entry
 
 if TYPE_CHECKING:
@@ -67,10 +71,7 @@ def _meta(cluster: ControlledCluster) -> dict[str, Any]:
 
 
 def _without_secrets(given: Mapping[str, str]) -> dict[str, str]:
-    return {
-        name: "[hidden]" if name not in BROKER_CONFIGS or BROKER_CONFIGS[name].sensitive else value
-        for name, value in given.items()
-    }
+    return {name: HIDDEN if is_sensitive(name) else value for name, value in given.items()}
 
 
 async def _in_slices(views: Iterator[RequestView]) -> list[RequestView]:
@@ -90,10 +91,8 @@ def _lines(values: list[Any]) -> bytes:
 
 
 def _frames(entry: Entry) -> bytes:
-    chunks = (bytes(each) if isinstance(each, int) else each for each in entry.answer)
-    answer = b"".join(chunks)[LENGTH_BYTES:]
-    head = FRAME_HEAD.pack(entry.seq, len(entry.frame), len(answer))
-    return head + entry.frame + answer
+    request, answer = request_without_secrets(entry), answer_without_secrets(entry)[LENGTH_BYTES:]
+    return FRAME_HEAD.pack(entry.seq, len(request), len(answer)) + request + answer
 
 
 def _zipped(files: dict[str, bytes]) -> bytes:

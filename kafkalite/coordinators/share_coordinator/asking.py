@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import UUID
 
 from kafkalite.replica.share.share_partition import SharePartitionKey
-from kafkalite.requests.slices import Steps, mapped, mapped_in_steps
+from kafkalite.requests.slices import Steps
 from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import KafkaError
 
@@ -49,7 +49,8 @@ def ask_each(
     """`work` for each partition that this node coordinates; its results, by topic.
 
     `work` returns the fields of a partition's result, if there are any. `verb` is for the errors.
-    Nothing at all for a request without a group, or with a topic without partitions.
+    Nothing at all for a request without a group, or with a topic without partitions. A partition
+    that is named twice is asked twice, and has the last result.
     """
     if not group_id or not all(topic.partitions for topic in topics):
         return []
@@ -67,8 +68,13 @@ def ask_each(
         except KafkaError as error:
             return answer(error_code=error.code, error_message=message_of(error))
 
-    def ask_all(topic: AskedTopic[P]) -> Steps[T]:
-        results = yield from mapped(partial(ask, topic.topic_id), topic.partitions)
-        return make_topic(topic_id=topic.topic_id, partitions=results)
-
-    return (yield from mapped_in_steps(ask_all, topics))
+    results: dict[UUID, dict[int, object]] = {}
+    for topic in topics:
+        of_topic = results.setdefault(topic.topic_id, {})
+        for asked in topic.partitions:
+            yield
+            of_topic[asked.partition] = ask(topic.topic_id, asked)
+    return [
+        make_topic(topic_id=topic_id, partitions=list(of_topic.values()))
+        for topic_id, of_topic in results.items()
+    ]

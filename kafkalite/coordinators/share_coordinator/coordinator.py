@@ -32,6 +32,7 @@ from kafkalite.coordinators.share_coordinator.share_state import (
     tombstone,
     update_record,
 )
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.said_once import SaidOnce
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.state_batch import StateBatch, combine
@@ -49,7 +50,7 @@ from kafkalite.wire.messages.stored.share_update import ShareUpdateKey, ShareUpd
 if TYPE_CHECKING:
     from kafkalite.coordinators.share_coordinator.state_log import ShareStateLog
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +101,7 @@ class ShareCoordinator:
         self._load = load
         self._topic_id: UUID | None = None
         self._shards: dict[int, Shard] = {}
+        self.write_count = 0
         self._snapshot_trouble = SaidOnce("snapshots of share states", _logger, logging.WARNING)
         self._prune_trouble = SaidOnce("pruning of share states", _logger, logging.WARNING)
 
@@ -162,6 +164,7 @@ class ShareCoordinator:
         self._check_topic(key)
         record = self._record(key, kept, write, kept.state.leader_epoch)
         self._append(key, shard, record, may_linger=True)
+        self.write_count += 1
 
     def delete(self, key: SharePartitionKey) -> None:
         """Forget the state, if there is one. Raises KafkaError."""

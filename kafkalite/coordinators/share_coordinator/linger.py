@@ -9,20 +9,20 @@ CoordinatorRuntime.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 import trio
 
 from kafkalite.coordinators.share_coordinator.share_state import Record
+from kafkalite.log.loggers import logger_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import HEADER_BYTES
 
 if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 # The most that a record takes besides its key and value.
 _RECORD_OVERHEAD_BYTES: Final = 24

@@ -1,10 +1,9 @@
 """Settings of the transaction coordinator."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionConfig:
+class TransactionConfig(Struct, frozen=True):
     """The broker's configs about transactions, under their names."""
 
     transaction_max_timeout_ms: int

@@ -39,6 +39,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     initialized,
     with_partitions,
 )
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.said_once import SaidOnce
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.requests.slices import Steps, at_once
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from kafkalite.log.verification import VerificationGuard
     from kafkalite.replica.partition import Partition
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ class TransactionCoordinator:
         self,
         producer: Producer,
         node_id: int,
-        partitions: frozenset[TopicPartition],
+        partitions: frozenset[tuple[str, int]],
         *,
         client_version: int,
     ) -> None:

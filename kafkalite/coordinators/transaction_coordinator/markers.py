@@ -10,8 +10,9 @@ KafkaApis.handleWriteTxnMarkersRequest.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
+
+from msgspec import Struct
 
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.coordinators.transaction_coordinator.transaction import (
@@ -24,6 +25,7 @@ from kafkalite.replica.pending_append import AwaitedAppend
 from kafkalite.requests.slices import Steps
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 if TYPE_CHECKING:
     from kafkalite.coordinators.standing import Standing
@@ -38,8 +40,11 @@ NOTHING_TO_END: Final = frozenset(
 )
 
 
-@dataclass(slots=True, eq=False)
-class Ending:
+class NoProducerError(KafkaError):
+    """A marker has no producer id or epoch: no batch can be built of it (MemoryRecordsBuilder)."""
+
+
+class Ending(Struct, eq=False):
     """A transaction whose end is decided, and its partitions that have no marker yet.
 
     `decision` stands for what was written: if the coordinator is lost with it, the next one may
@@ -89,8 +94,8 @@ class MarkerWriter:
         """Write one marker; `node_id` must lead the partition, unless it is None.
 
         Raises KafkaError: UNKNOWN_TOPIC_OR_PARTITION, NOT_LEADER_OR_FOLLOWER (also while the group
-        coordinator loads the partition) and what appending raises (INVALID_PRODUCER_EPOCH,
-        TRANSACTION_COORDINATOR_FENCED, NOT_ENOUGH_REPLICAS).
+        coordinator loads the partition), and what appending raises (INVALID_PRODUCER_EPOCH,
+        TRANSACTION_COORDINATOR_FENCED, NOT_ENOUGH_REPLICAS); NoProducerError.
         """
         topic = self._topics.get(where.topic)
         if topic is None or not 0 <= where.partition < len(topic.partitions):
@@ -102,6 +107,8 @@ class MarkerWriter:
         partition.check_leader(leader_id, -1, leader_only=True)
         if where.topic == OFFSETS_TOPIC and self._groups.shards.is_loading(where.partition):
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if producer_id == NO_PRODUCER_ID or producer_epoch == NO_PRODUCER_EPOCH:
+            raise NoProducerError(ErrorCode.UNKNOWN_SERVER_ERROR)
         marker = build_end_transaction_marker(
             producer_id=producer_id,
             producer_epoch=producer_epoch,

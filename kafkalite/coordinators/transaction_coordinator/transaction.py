@@ -22,9 +22,11 @@ Kafka's TransactionMetadata and TransactionState; KIP-98, KIP-360, KIP-890.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -82,8 +84,7 @@ ENDING: Final = frozenset({_S.PREPARE_COMMIT, _S.PREPARE_ABORT})
 AT_REST: Final = frozenset({_S.EMPTY, _S.COMPLETE_COMMIT, _S.COMPLETE_ABORT})
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(Struct, frozen=True):
     """The state of a transactional id. Times are in milliseconds.
 
     `last_producer_epoch` is the epoch whose bump may be asked for again (KIP-360), and is not
@@ -198,7 +199,7 @@ def check_producer(transaction: Transaction, producer_id: int, producer_epoch: i
 
 def with_partitions(
     transaction: Transaction,
-    partitions: frozenset[TopicPartition],
+    partitions: frozenset[tuple[str, int]],
     *,
     client_version: int,
     now_ms: int,
@@ -210,7 +211,7 @@ def with_partitions(
     return transaction.become(
         TransactionState.ONGOING,
         now_ms,
-        partitions=transaction.partitions | partitions,
+        partitions=transaction.partitions.union(TopicPartition(*each) for each in partitions),
         start_timestamp_ms=transaction.start_timestamp_ms if is_ongoing else now_ms,
         client_version=client_version,
     )

@@ -216,6 +216,7 @@ def release_expired(partition: SharePartition) -> None:
     _release(partition, lambda delivery: delivery.deadline <= now, changes)
     if not changes.stored:
         return
+    partition.lock_timeout_count += sum(batch.record_count for batch in changes.stored)
     try:
         partition.write(partition.update(changes.stored))
     finally:

@@ -115,6 +115,11 @@ def _acknowledge(
     except KafkaError as error:
         partitions.drop_if_fenced(key, error)
         raise
+    for each in said:
+        if len(each.types) == 1:
+            partitions.acknowledged[each.types[0]] += each.last_offset - each.first_offset + 1
+        else:
+            partitions.acknowledged.update(each.types)
 
 
 def _are_sound(batches: Sequence[_Batch], most: int, *, is_renewal: bool) -> bool:

@@ -98,6 +98,8 @@ class SharePartition:
         self.gap: GapWindow | None = None
         self.is_fenced = False
         """The state belongs to somebody else now, or is gone."""
+        self.lock_timeout_count = 0
+        """Records whose lock ran out."""
         self.write = write
         self.records_available = records_available
 

@@ -8,7 +8,7 @@ no member of the group is connected any more.
 
 from __future__ import annotations
 
-import logging
+from collections import Counter
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -16,6 +16,7 @@ import trio
 
 from kafkalite.clock import Clock, SystemClock
 from kafkalite.group_coordinator.timers import NEVER, Timer, Timers
+from kafkalite.log.loggers import logger_of
 from kafkalite.replica.share.acknowledgement import release_all, release_expired
 from kafkalite.replica.share.in_flight import RecordState
 from kafkalite.replica.share.share_partition import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from kafkalite.replica.share.state_batch import StateBatch
     from kafkalite.replica.topics import Topics
 
-_logger = logging.getLogger(__name__)
+_logger = logger_of(__name__)
 
 _NO_START_OFFSET: Final = -1
 # The meaning of a failed read or write of the state (Kafka's SharePartition).
@@ -133,6 +134,8 @@ class SharePartitions:
         self._timers = Timers(self.clock, self._wake_earlier)
         self._nap: trio.CancelScope | None = None
         clock.subscribe(self._wake_earlier)
+        self.acknowledged: Counter[int] = Counter()
+        """Records that members have acknowledged, by type."""
 
     async def run(self) -> None:
         """Let time pass: without this task, no lock ever runs out."""
@@ -155,7 +158,15 @@ class SharePartitions:
             sessions = self._sessions[node_id] = ShareSessions(self._most_sessions())
         return sessions
 
+    @property
+    def session_count(self) -> int:
+        return sum(map(len, self._sessions.values()))
+
     # Share partitions
+
+    def opened(self) -> list[SharePartition]:
+        """The share partitions that are open."""
+        return [opened.share for opened in self._open.values()]
 
     def is_known(self, where: TopicPartitionId) -> bool:
         """True if there is such a partition."""

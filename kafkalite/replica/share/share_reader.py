@@ -128,6 +128,8 @@ class ShareReader:
         size = len(result.records)
         if isinstance(result.records, FileSlice):
             result.records.close()
+        if partition.ends_early(result, committed_only=self._committed_only):
+            return self._limits.min_bytes
         return size
 
     def _acquirable(
@@ -187,8 +189,10 @@ class ShareReader:
     def _read(
         self, partition: Partition, share: SharePartition, wanted: int, most: int, *, must: bool
     ) -> _Read:
-        """Whole batches, as many as it takes to acquire so many records. Raises KafkaError."""
+        """Whole batches of one segment, as in Kafka, and as many as it takes to acquire so many
+        records. Raises KafkaError."""
         first_offset = offset = share.next_fetch_offset()
+        segment = -1
         last_wanted = share.reach(offset, wanted)
         read = _Read(first_offset, b"", [], ())
         parts: list[bytes] = []
@@ -201,6 +205,11 @@ class ShareReader:
                 minimum_one_batch=must or bool(parts),
             )
             records = result.records
+            if parts and result.segment_base_offset != segment:
+                if isinstance(records, FileSlice):
+                    records.close()
+                break
+            segment = result.segment_base_offset
             if isinstance(records, FileSlice):
                 with records:
                     records = records.read()

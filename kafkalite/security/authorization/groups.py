@@ -27,8 +27,12 @@ from kafkalite.security.authorization.rules import (
     topic_by_name_or_id,
     whole,
 )
-from kafkalite.security.refusals import mirror_of, refused
+from kafkalite.security.mirrors import mirror_of
+from kafkalite.security.refusals import refused
 from kafkalite.wire.errors import ErrorCode
+
+# The type of a coordinator of share state.
+_SHARE: Final = 2
 
 
 def find_coordinator(asked: Asked) -> Steps[Verdict]:
@@ -37,7 +41,7 @@ def find_coordinator(asked: Asked) -> Steps[Verdict]:
         1: need(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID),
     }.get(asked.request.key_type)
     if wanted is None:
-        if asked.version < 6:
+        if asked.version < 6 or asked.request.key_type != _SHARE:
             return handled(asked)
         return (yield from cluster(Operation.CLUSTER_ACTION)(asked))
     if asked.version < 4:
@@ -112,17 +116,14 @@ def _described_topics(asked: Asked, group: Any) -> Steps[tuple[Any, list[Any]]]:
     """A group's request without the topics that may not be described, and their refusals."""
     if group.topics is None:
         return group, []
-    names = [
-        (topic.name or asked.topics.name_of(topic.topic_id)) if asked.version >= 10 else topic.name
-        for topic in group.topics
-    ]
+    names = [topic_by_name_or_id(asked, topic) for topic in group.topics]
     allowed = yield from asked.access.allowed(
-        Operation.DESCRIBE, ResourceType.TOPIC, [name for name in names if name]
+        Operation.DESCRIBE, ResourceType.TOPIC, [name for name in names if name is not None]
     )
     kept: list[Any] = []
     refusals: list[Any] = []
     for topic, name in zip(group.topics, names, strict=True):
-        if not name or name in allowed:
+        if name is None or name in allowed:
             kept.append(topic)
         else:
             refusals.append((yield from _refused_offsets(asked, topic)))
@@ -165,7 +166,7 @@ def _with_refused_topics(
 
 
 def _is_described(asked: Asked, topic: Any) -> bool:
-    name = topic_by_name_or_id(asked, topic) if asked.version >= 10 else topic.name
+    name = topic_by_name_or_id(asked, topic)
     return name is not None and asked.access.may(Operation.DESCRIBE, ResourceType.TOPIC, name)
 
 

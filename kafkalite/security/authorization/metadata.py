@@ -22,7 +22,8 @@ from kafkalite.security.authorization.rules import (
     need,
     refused_whole,
 )
-from kafkalite.security.refusals import mirror_of, refused
+from kafkalite.security.mirrors import mirror_of
+from kafkalite.security.refusals import refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 
@@ -43,7 +44,12 @@ def metadata(asked: Asked) -> Steps[Verdict]:
         by_id = any(topic.topic_id != _NO_ID for topic in topics)
         if asked.version < _BY_ID and (by_id or any(topic.name is None for topic in topics)):
             return handled(asked)  # which refuses the whole request
+        seen: set[tuple[str | None, UUID]] = set()
         for topic in topics:
+            named_by = topic.name, topic.topic_id
+            if named_by in seen:
+                continue  # it is answered once, and asked about once
+            seen.add(named_by)
             refusal = yield from _refused_topic(asked, topic, by_id)
             if refusal is None:
                 kept.append(topic)
@@ -118,25 +124,19 @@ def _cluster_operations(access: Access) -> int:
 
 
 def describe_topic_partitions(asked: Asked) -> Steps[Verdict]:
-    is_all = not asked.request.topics
-    if is_all:
-
-        def shown(response: Any) -> Steps[Any]:
-            topics = yield from kept_if(
-                lambda topic: asked.access.may(Operation.DESCRIBE, ResourceType.TOPIC, topic.name),
-                response.topics,
-            )
-            topics = yield from mapped(partial(_with_operations, asked.access), topics)
-            return replace(response, topics=topics)
-
-        return handled(asked, shown)
-    cursor = asked.request.cursor
-    if cursor is not None and any(each.name == cursor.topic_name for each in asked.request.topics):
+    cursor, topics = asked.request.cursor, asked.request.topics
+    if cursor is not None and cursor.partition_index < 0:
+        return handled(asked)  # it is refused for that to anybody
+    if not topics:
+        return (yield from _described_all(asked))
+    if cursor is not None:
+        if all(each.name != cursor.topic_name for each in topics):
+            return handled(asked)  # as above
         # Topics before the cursor were described before.
-        left = yield from kept_if(
-            lambda topic: topic.name >= cursor.topic_name, asked.request.topics
-        )
-        asked = replace(asked, request=replace(asked.request, topics=left))
+        topics = yield from kept_if(lambda topic: topic.name >= cursor.topic_name, topics)
+    # Kafka takes a name that comes again once.
+    by_name = {topic.name: topic for topic in topics}
+    asked = replace(asked, request=replace(asked.request, topics=list(by_name.values())))
     verdict = yield from Each(need(Operation.DESCRIBE, ResourceType.TOPIC), named("name"))(asked)
     merge = verdict.finish
 
@@ -149,6 +149,31 @@ def describe_topic_partitions(asked: Asked) -> Steps[Verdict]:
         # Nothing is left to ask: an empty list would mean all topics.
         return (yield from refused_whole(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     return replace(verdict, finish=finish)
+
+
+def _described_all(asked: Asked) -> Steps[Verdict]:
+    """All topics that may be described are asked for by name: no others fill a page or end it."""
+    from kafkalite.wire.messages.describe_topic_partitions import (
+        DescribeTopicPartitionsResponse,
+        TopicRequest,
+    )
+
+    request, cursor = asked.request, asked.request.cursor
+    first = "" if cursor is None else cursor.topic_name
+    names = yield from kept_if(lambda name: name >= first, asked.topics.names())
+    allowed = yield from asked.access.allowed(Operation.DESCRIBE, ResourceType.TOPIC, names)
+    if not allowed:
+        return Verdict(response=DescribeTopicPartitionsResponse(), is_final=True)
+    topics = yield from mapped(TopicRequest, allowed)
+
+    def finish(response: Any) -> Steps[Any]:
+        # A topic may have gone meanwhile.
+        found = yield from kept_if(lambda topic: not topic.error_code, response.topics)
+        found = yield from mapped(partial(_with_operations, asked.access), found)
+        return replace(response, topics=found)
+
+    by_name = replace(request, topics=topics, cursor=cursor if first in allowed else None)
+    return Verdict(by_name, finish=finish)
 
 
 def describe_cluster(asked: Asked) -> Steps[Verdict]:

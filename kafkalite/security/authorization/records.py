@@ -35,7 +35,10 @@ def produce(asked: Asked) -> Steps[Verdict]:
 
 
 _PRODUCE_TOPICS: Final = Each(
-    need(Operation.WRITE, ResourceType.TOPIC), topic_by_name_or_id, Place.AS_ASKED
+    need(Operation.WRITE, ResourceType.TOPIC),
+    topic_by_name_or_id,
+    Place.AS_ASKED,
+    refused_once=True,
 )
 # The place of a record batch's attributes, and the bit of one that belongs to a transaction.
 _ATTRIBUTES: Final = slice(21, 23)

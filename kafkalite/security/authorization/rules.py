@@ -7,6 +7,7 @@ the response, or respond without handling it. Both go in steps: a request may na
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -15,10 +16,11 @@ from itertools import islice
 from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
-from kafkalite.requests.slices import Steps, mapped
+from kafkalite.requests.slices import Steps, batches, mapped
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
-from kafkalite.security.refusals import Mirror, mirror_of, refuse_in_steps, refused
+from kafkalite.security.mirrors import Mirror, each_once, mirror_of
+from kafkalite.security.refusals import refuse_in_steps, refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 
@@ -31,6 +33,10 @@ class Topics(Protocol):
     @property
     def creates_topics(self) -> bool:
         """True if asking for a topic may create it."""
+        ...
+
+    def names(self) -> Iterable[str]:
+        """The names of all topics."""
         ...
 
     def name_of(self, topic_id: UUID) -> str | None:
@@ -55,6 +61,7 @@ class Asked:
     request: Any
     access: Access
     topics: Topics
+    security_protocol: str = "PLAINTEXT"
 
 
 @dataclass(slots=True)
@@ -110,16 +117,19 @@ def need(operation: Operation, resource_type: ResourceType) -> Need:
     return Need(operation, resource_type, _ERRORS[resource_type])
 
 
-def cluster(operation: Operation, *, says_why: bool = True) -> Rule:
-    """The operation on the cluster, or nothing of the request is done."""
+def cluster(operation: Operation, *, says_why: bool = True, message: str | None = None) -> Rule:
+    """The operation on the cluster, or nothing of the request is done.
+
+    `message` is told if it does not say why.
+    """
 
     def rule(asked: Asked) -> Steps[Verdict]:
         if asked.access.may(operation, ResourceType.CLUSTER):
             return handled(asked)
-        message = None
+        told = message
         if says_why:
-            message = f"Request {asked.api_key.name} needs {operation.name} permission."
-        return (yield from refused_whole(asked, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, message))
+            told = f"Request {asked.api_key.name} needs {operation.name} permission."
+        return (yield from refused_whole(asked, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, told))
 
     return rule
 
@@ -180,22 +190,33 @@ def valid_topic_name(asked: Asked, element: Any) -> str | None:
     return name if _TOPIC_NAME.fullmatch(name) else None
 
 
+# The first versions that name topics by id (KIP-516).
+_BY_ID_SINCE: Final = {ApiKey.PRODUCE: 13, ApiKey.OFFSET_COMMIT: 10, ApiKey.OFFSET_FETCH: 10}
+
+
 def topic_by_name_or_id(asked: Asked, element: Any) -> str | None:
     """The name of a topic that is given by name or id; None for an unknown id."""
-    return element.name or asked.topics.name_of(element.topic_id)
+    if asked.version >= _BY_ID_SINCE[asked.api_key]:
+        return asked.topics.name_of(element.topic_id)
+    name: str = element.name
+    return name
 
 
 @dataclass(frozen=True, slots=True)
 class Each:
     """The operation for each element of a list, or that element is refused.
 
-    An element without a name is left to the handler, which knows what is wrong with it.
+    An element without a name is left to the handler, which knows what is wrong with it; with
+    `each_once` one whose name comes again, too. `refused_once`: what is refused is so once, however
+    often it is named.
     """
 
     wanted: Need
     name_of: NameOf
     place: Place = Place.LAST
     message: str | None = None
+    each_once: bool = False
+    refused_once: bool = False
 
     def __call__(self, asked: Asked) -> Steps[Verdict]:
         mirror = mirror_of(asked.api_key, asked.request)
@@ -205,21 +226,31 @@ class Each:
             return handled(asked)
         wanted = self.wanted
         names = yield from mapped(lambda element: self.name_of(asked, element), elements)
+        if self.each_once:
+            counts = yield from counted(names)
+            names = yield from mapped(lambda name: name if counts[name] == 1 else None, names)
         allowed = yield from asked.access.allowed(
             wanted.operation, wanted.resource_type, [name for name in names if name is not None]
         )
         kept: list[Any] = []
-        denied: dict[int, Any] = {}
+        others: dict[int, Any] = {}
         for index, (element, name) in enumerate(zip(elements, names, strict=True)):
             if name is None or name in allowed:
                 kept.append(element)
             else:
-                denied[index] = yield from refused(
-                    asked.api_key, mirror, element, wanted.error, self.message
-                )
+                others[index] = element
             yield
-        if not denied:
+        if not others:
             return handled(asked)
+        if self.refused_once:
+            once = yield from each_once(mirror, others.values())
+            others = dict(zip(others, once, strict=False))
+        denied: dict[int, Any] = {}
+        for index, element in others.items():
+            denied[index] = yield from refused(
+                asked.api_key, mirror, element, wanted.error, self.message
+            )
+            yield
         rest = replace(asked.request, **{mirror.asked: kept})
         return Verdict(rest, finish=lambda response: self._merge(response, mirror, denied))
 
@@ -235,6 +266,15 @@ class Each:
             merged = yield from interleaved(answered, denied)
         # The response may be kept and given to others.
         return replace(response, **{mirror.answered: merged})
+
+
+def counted(names: Iterable[A]) -> Steps[Counter[A]]:
+    """The number of times that each comes."""
+    counts: Counter[A] = Counter()
+    for some in batches(names):
+        counts.update(some)
+        yield
+    return counts
 
 
 Held = TypeVar("Held", list[Any], dict[int, Any])

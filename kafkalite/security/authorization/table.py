@@ -20,6 +20,7 @@ from typing import Final
 
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization import share, streams
+from kafkalite.security.authorization.acl_requests import create_acls, delete_acls, describe_acls
 from kafkalite.security.authorization.groups import (
     describe_transactions,
     described_groups,
@@ -66,6 +67,12 @@ _WRITE_TRANSACTION: Final = whole(
     need(Operation.WRITE, ResourceType.TRANSACTIONAL_ID), "transactional_id"
 )
 
+_BROKERS_SHARE_STATE: Final = cluster(
+    Operation.CLUSTER_ACTION,
+    says_why=False,
+    message=default_message(ErrorCode.CLUSTER_AUTHORIZATION_FAILED),
+)
+
 FETCH_NEED: Final = need(Operation.READ, ResourceType.TOPIC)
 
 AUTHORIZATION: Final[Mapping[ApiKey, Rule]] = {
@@ -86,7 +93,9 @@ AUTHORIZATION: Final[Mapping[ApiKey, Rule]] = {
     ApiKey.LIST_GROUPS: list_groups,
     ApiKey.CREATE_TOPICS: create_topics,
     ApiKey.DELETE_TOPICS: delete_topics,
-    ApiKey.DELETE_RECORDS: Each(need(Operation.DELETE, ResourceType.TOPIC), named("name")),
+    ApiKey.DELETE_RECORDS: Each(
+        need(Operation.DELETE, ResourceType.TOPIC), named("name"), refused_once=True
+    ),
     ApiKey.INIT_PRODUCER_ID: init_producer_id,
     ApiKey.OFFSET_FOR_LEADER_EPOCH: offset_for_leader_epoch,
     ApiKey.ADD_PARTITIONS_TO_TXN: add_partitions_to_txn,
@@ -98,19 +107,21 @@ AUTHORIZATION: Final[Mapping[ApiKey, Rule]] = {
         _READ_GROUP,
         Each(need(Operation.READ, ResourceType.TOPIC), named("name"), Place.FIRST),
     ),
-    ApiKey.DESCRIBE_ACLS: cluster(Operation.DESCRIBE),
-    ApiKey.CREATE_ACLS: cluster(Operation.ALTER),
-    ApiKey.DELETE_ACLS: cluster(Operation.ALTER),
+    ApiKey.DESCRIBE_ACLS: describe_acls,
+    ApiKey.CREATE_ACLS: create_acls,
+    ApiKey.DELETE_ACLS: delete_acls,
     ApiKey.DESCRIBE_CONFIGS: configs(Operation.DESCRIBE_CONFIGS, Place.LAST),
     ApiKey.ALTER_CONFIGS: configs(Operation.ALTER_CONFIGS, Place.AS_ASKED),
     ApiKey.ALTER_REPLICA_LOG_DIRS: cluster(Operation.ALTER),
     ApiKey.DESCRIBE_LOG_DIRS: cluster(Operation.DESCRIBE),
     ApiKey.CREATE_PARTITIONS: Each(
-        need(Operation.ALTER, ResourceType.TOPIC), named("name"), Place.FIRST
+        need(Operation.ALTER, ResourceType.TOPIC), named("name"), Place.FIRST, each_once=True
     ),
     ApiKey.CREATE_DELEGATION_TOKEN: create_delegation_token,
     ApiKey.DESCRIBE_DELEGATION_TOKEN: shown_if("tokens", sees_token),
-    ApiKey.DELETE_GROUPS: Each(need(Operation.DELETE, ResourceType.GROUP), named("")),
+    ApiKey.DELETE_GROUPS: Each(
+        need(Operation.DELETE, ResourceType.GROUP), named(""), refused_once=True
+    ),
     ApiKey.ELECT_LEADERS: cluster(Operation.ALTER),
     ApiKey.INCREMENTAL_ALTER_CONFIGS: configs(Operation.ALTER_CONFIGS, Place.AS_ASKED),
     ApiKey.ALTER_PARTITION_REASSIGNMENTS: cluster(Operation.ALTER),
@@ -157,11 +168,11 @@ AUTHORIZATION: Final[Mapping[ApiKey, Rule]] = {
     ApiKey.DELETE_SHARE_GROUP_OFFSETS: share.delete_offsets,
     ApiKey.ADD_RAFT_VOTER: cluster(Operation.ALTER),
     ApiKey.REMOVE_RAFT_VOTER: cluster(Operation.ALTER),
-    ApiKey.INITIALIZE_SHARE_GROUP_STATE: cluster(Operation.CLUSTER_ACTION),
-    ApiKey.READ_SHARE_GROUP_STATE: cluster(Operation.CLUSTER_ACTION),
-    ApiKey.WRITE_SHARE_GROUP_STATE: cluster(Operation.CLUSTER_ACTION),
-    ApiKey.DELETE_SHARE_GROUP_STATE: cluster(Operation.CLUSTER_ACTION),
-    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: cluster(Operation.CLUSTER_ACTION),
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: _BROKERS_SHARE_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE: _BROKERS_SHARE_STATE,
+    ApiKey.WRITE_SHARE_GROUP_STATE: _BROKERS_SHARE_STATE,
+    ApiKey.DELETE_SHARE_GROUP_STATE: _BROKERS_SHARE_STATE,
+    ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: _BROKERS_SHARE_STATE,
     ApiKey.STREAMS_GROUP_HEARTBEAT: streams.heartbeat,
     ApiKey.STREAMS_GROUP_DESCRIBE: group_with_topics(
         "The described group uses topics that the client is not authorized to describe."

@@ -16,9 +16,13 @@ from kafkalite.wire.errors import ErrorCode
 
 
 def create_delegation_token(asked: Asked) -> Steps[Verdict]:
-    from kafkalite.security.delegation_tokens import owner_of
+    from kafkalite.security.delegation_tokens import are_token_requests_allowed, owner_of
 
     requester = asked.access.principal
+    if (
+        asked.request.owner_principal_name and asked.request.owner_principal_type is None
+    ) or not are_token_requests_allowed(requester, asked.security_protocol):
+        return handled(asked)  # there it fails, as in Kafka before anybody is asked
     owner = owner_of(asked.request, requester)
     if owner == requester or asked.access.may(
         Operation.CREATE_TOKENS, ResourceType.USER, str(owner)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
+from uuid import UUID
 
-from kafkalite.requests.slices import Steps, mapped
+from kafkalite.requests.slices import Steps, batches, mapped
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
     Asked,
@@ -13,16 +15,18 @@ from kafkalite.security.authorization.rules import (
     Place,
     Rule,
     Verdict,
+    counted,
     finished_by,
     handled,
     interleaved,
     moved,
-    named,
     need,
 )
-from kafkalite.security.refusals import mirror_of, refused
+from kafkalite.security.mirrors import mirror_of
+from kafkalite.security.refusals import refused
 from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.fields import NO_UUID
 
 
 def create_topics(asked: Asked) -> Steps[Verdict]:
@@ -32,8 +36,20 @@ def create_topics(asked: Asked) -> Steps[Verdict]:
     return (yield from finished_by(_with_described_configs, _CREATED_ONE_BY_ONE)(asked))
 
 
+_METADATA_TOPIC: Final = "__cluster_metadata"
+
+
+def _created(asked: Asked, topic: Any) -> str | None:
+    """The name of a topic to be created; None for the one that may not be."""
+    name: str = topic.name
+    return None if name == _METADATA_TOPIC else name
+
+
 _CREATED_ONE_BY_ONE: Final = Each(
-    need(Operation.CREATE, ResourceType.TOPIC), named("name"), message="Authorization failed."
+    need(Operation.CREATE, ResourceType.TOPIC),
+    _created,
+    message="Authorization failed.",
+    each_once=True,
 )
 
 
@@ -63,8 +79,20 @@ def delete_topics(asked: Asked) -> Steps[Verdict]:
     kept: list[Any] = []
     denied: list[Any] = []
     asked_topics: list[Any] = getattr(asked.request, mirror.asked)
+    counts = yield from counted(map(_named_by, asked_topics))
+    # Without time nothing is deleted, nor said whether it is there: the handler refuses everything.
+    # Kafka looks for ids before it asks who may do what.
+    is_late = asked.request.timeout_ms <= 0
+    for some in batches(counts) if is_late else ():
+        yield
+        if any(name is None and topic_id != NO_UUID for name, topic_id in some):
+            return handled(asked)
     for topic in asked_topics:
         yield
+        by = _named_by(topic)
+        if counts[by] > 1 or (by[0] is not None and by[1] != NO_UUID):
+            kept.append(topic)  # the handler knows what is wrong with it
+            continue
         is_name = isinstance(topic, str)
         name: str | None = topic if is_name else topic.name
         by_id = name is None
@@ -77,7 +105,7 @@ def delete_topics(asked: Asked) -> Steps[Verdict]:
         may_see = asked.access.may(Operation.DESCRIBE, ResourceType.TOPIC, name)
         may_delete = asked.access.may(Operation.DELETE, ResourceType.TOPIC, name)
         # A missing topic is named as such to those who could see it.
-        if may_see and (may_delete or asked.topics.id_of(name) is None):
+        if is_late or (may_see and (may_delete or asked.topics.id_of(name) is None)):
             kept.append(topic)
             continue
         refusal = yield from refused(
@@ -97,8 +125,16 @@ def delete_topics(asked: Asked) -> Steps[Verdict]:
     return Verdict(replace(asked.request, **{mirror.asked: kept}), finish=finish)
 
 
+def _named_by(topic: Any) -> tuple[str | None, UUID]:
+    """Name and id by which a topic is to be deleted."""
+    return (topic, NO_UUID) if isinstance(topic, str) else (topic.name, topic.topic_id)
+
+
 # ConfigResource.Type
 _TOPIC_CONFIG, _BROKER_CONFIG, _LOGGER_CONFIG, _METRICS_CONFIG, _GROUP_CONFIG = 2, 4, 8, 16, 32
+
+# AlterConfigOp.OpType
+_DELETE: Final = 1
 
 
 def configs(operation: Operation, place: Place) -> Rule:
@@ -116,9 +152,16 @@ def configs(operation: Operation, place: Place) -> Rule:
         assert mirror is not None
         kept: list[Any] = []
         denied: dict[int, Any] = {}
+        is_change = operation is Operation.ALTER_CONFIGS
+        counts = yield from counted(map(_what_is_configured, asked.request.resources))
         for index, resource in enumerate(asked.request.resources):
             yield
             wanted = needs.get(resource.resource_type)
+            if is_change and (
+                counts[_what_is_configured(resource)] > 1 or _is_malformed(resource.configs)
+            ):
+                kept.append(resource)  # the handler knows what is wrong with it
+                continue
             if wanted is None or _may_configure(asked, wanted, resource.resource_name):
                 kept.append(resource)
                 continue
@@ -140,6 +183,18 @@ def configs(operation: Operation, place: Place) -> Rule:
         return Verdict(replace(asked.request, resources=kept), finish=finish)
 
     return rule
+
+
+def _what_is_configured(resource: Any) -> tuple[int, str]:
+    return resource.resource_type, resource.resource_name
+
+
+def _is_malformed(changes: Sequence[Any]) -> bool:
+    """True for a config that stands twice, or is to be null."""
+    return len({each.name for each in changes}) < len(changes) or any(
+        each.value is None and getattr(each, "config_operation", None) != _DELETE
+        for each in changes
+    )
 
 
 def _may_configure(asked: Asked, wanted: Any, name: str) -> bool:

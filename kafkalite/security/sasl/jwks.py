@@ -8,21 +8,21 @@ Source: Kafka's RefreshingHttpsJwks and JwksFileVerificationKeyResolver (KIP-768
 
 from __future__ import annotations
 
-import logging
+import json
 import ssl
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 import trio
 
-if TYPE_CHECKING:
-    from jwt import PyJWKSet
+from kafkalite.log.loggers import logger_of
 
-logger = logging.getLogger(__name__)
+logger = logger_of(__name__)
 
 _MAX_BYTES: Final = 1024 * 1024
 _TIMEOUT_SECONDS: Final = 10.0
@@ -43,23 +43,63 @@ class RefreshTimes:
     retry_max: float = 10.0
 
 
-def _parse(data: bytes, place: str) -> PyJWKSet:
-    from jwt import PyJWKSet
-    from jwt.exceptions import PyJWKError, PyJWKSetError
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """A public key, and what its set says of it."""
 
+    public: Any
+    kind: str
+    key_id: str | None
+    use: str | None
+    algorithm: str | None
+
+    def serves(self, key_id: str | None, algorithm: str) -> bool:
+        """True unless the set or the token says otherwise."""
+        return (
+            self.kind == _KINDS.get(algorithm[:2])
+            and (key_id is None or self.key_id in (None, key_id))
+            and self.use in (None, "sig")
+            and self.algorithm in (None, algorithm)
+        )
+
+
+_KINDS: Final = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
+
+
+def parse_keys(data: bytes, place: str) -> list[_Key]:
+    """The keys that can be used, one at least. A shared secret among public keys is none.
+
+    Raises KeysUnavailable.
+    """
     try:
-        return PyJWKSet.from_json(data.decode())
-    except (PyJWKSetError, PyJWKError, ValueError, KeyError, TypeError, AttributeError) as error:
+        given = json.loads(data)["keys"]
+        found = [key for each in given if (key := _key_of(each)) is not None]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise KeysUnavailable(f"{place} holds no JSON Web Key Set: {error}") from None
+    if not found:
+        raise KeysUnavailable(f"{place} holds no JSON Web Key Set: it has no key of use")
+    return found
 
 
-def _find(keys: PyJWKSet | None, key_id: str | None) -> Any | None:
-    for key in keys.keys if keys is not None else ():
-        if key.key_type == "oct":
-            continue  # a shared secret among public keys proves nothing
-        if key_id is None or key.key_id == key_id:
-            return key
-    return None
+def _key_of(given: Any) -> _Key | None:
+    """Raises ValueError, KeyError, TypeError or AttributeError for what is no key at all."""
+    from jwt import PyJWK
+    from jwt.exceptions import PyJWTError
+
+    kind = given["kty"]
+    try:
+        made = PyJWK(given).key if kind != "oct" else None
+    except PyJWTError:
+        return None
+    if made is None:
+        return None
+    public = made.public_key() if hasattr(made, "public_key") else made
+    return _Key(public, kind, given.get("kid"), given.get("use"), given.get("alg"))
+
+
+def _find(keys: Sequence[_Key], key_id: str | None, algorithm: str) -> Any | None:
+    """The first, of Kafka's choice (jose4j's VerificationJwkSelector)."""
+    return next((key.public for key in keys if key.serves(key_id, algorithm)), None)
 
 
 class FileKeys:
@@ -69,7 +109,7 @@ class FileKeys:
         """Raises KeysUnavailable."""
         self._path = path
         self._stamp: tuple[int, int] | None = None
-        self._keys: PyJWKSet | None = None
+        self._keys: Sequence[_Key] = ()
         self._read()
 
     def _read(self) -> None:
@@ -77,18 +117,18 @@ class FileKeys:
             status = self._path.stat()
             stamp = (status.st_mtime_ns, status.st_size)
             if stamp != self._stamp:
-                self._keys = _parse(self._path.read_bytes(), str(self._path))
+                self._keys = parse_keys(self._path.read_bytes(), str(self._path))
                 self._stamp = stamp
         except OSError as error:
             raise KeysUnavailable(f"cannot read {self._path}: {error.strerror}") from None
 
-    def find(self, key_id: str | None) -> Any | None:
-        """The key with this id; the only way to choose where no id is given is the first."""
+    def find(self, key_id: str | None, algorithm: str) -> Any | None:
+        """The key with this id, or without one, for this algorithm."""
         try:
             self._read()
         except KeysUnavailable as error:
             logger.warning("keys of an earlier time are used: %s", error)
-        return _find(self._keys, key_id)
+        return _find(self._keys, key_id, algorithm)
 
 
 class UrlKeys:
@@ -102,12 +142,15 @@ class UrlKeys:
         self._url = url
         self._times = times
         self._trust = trust
-        self._keys: PyJWKSet | None = None
+        self._keys: Sequence[_Key] = ()
         self._wanted = trio.Event()
 
-    def find(self, key_id: str | None) -> Any | None:
-        """The key with this id. One that is not known is looked for soon."""
-        found = _find(self._keys, key_id)
+    def find(self, key_id: str | None, algorithm: str) -> Any | None:
+        """The key with this id, or without one, for this algorithm.
+
+        One that is not known is looked for soon.
+        """
+        found = _find(self._keys, key_id, algorithm)
         if found is None:
             self._wanted.set()
         return found
@@ -125,7 +168,7 @@ class UrlKeys:
             raise KeysUnavailable(f"cannot fetch {self._url}: {reason}") from None
         if len(data) > _MAX_BYTES:
             raise KeysUnavailable(f"{self._url} answers more than {_MAX_BYTES} bytes")
-        self._keys = _parse(data, self._url)
+        self._keys = parse_keys(data, self._url)
 
     async def run(self) -> None:
         """Fetch for ever, in a thread."""

@@ -12,21 +12,25 @@ import json
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, isnan
 from typing import Any, Final, Protocol, cast
 
 from kafkalite.security.sasl.oauthbearer import AcceptedToken, InvalidToken
+from kafkalite.wire.errors import ProtocolViolation
 
 # The signatures that are taken: all asymmetric ones. `none` and shared secrets never are.
 ALGORITHMS: Final = (
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
 )  # fmt: skip
 
+_MAX_LONG: Final = 2**63 - 1
+
 
 class Keys(Protocol):
     """The public keys of the identity provider."""
 
-    def find(self, key_id: str | None) -> Any | None:
-        """The key with this id, as PyJWT wants it; None if there is none."""
+    def find(self, key_id: str | None, algorithm: str) -> Any | None:
+        """The key with this id for this algorithm, as PyJWT wants it; None if there is none."""
         ...
 
 
@@ -49,16 +53,19 @@ class SignedTokens:
         self._rules = rules
 
     def __call__(self, token: str) -> AcceptedToken:
-        """Raises InvalidToken."""
+        """Raises InvalidToken, ProtocolViolation."""
         import jwt
 
         try:
             header = jwt.get_unverified_header(token)
         except jwt.InvalidTokenError as error:
             raise InvalidToken(f"the token cannot be read: {error}") from None
-        if header.get("alg") not in ALGORITHMS:
+        algorithm = header.get("alg")
+        if algorithm not in ALGORITHMS:
             raise InvalidToken("the token's algorithm is not allowed")
-        key = self._keys.find(header.get("kid"))
+        if str(header.get("cty", "")).lower() in ("jwt", "application/jwt"):
+            raise InvalidToken("the token holds another one")
+        key = self._keys.find(header.get("kid"), algorithm)
         if key is None:
             raise InvalidToken("the token was signed with a key that is not known")
         rules = self._rules
@@ -66,22 +73,43 @@ class SignedTokens:
             claims = jwt.decode(
                 token,
                 key,
-                algorithms=list(ALGORITHMS),
+                algorithms=[algorithm],
                 audience=list(rules.audiences) or None,
                 issuer=rules.issuer,
                 leeway=rules.clock_skew_seconds,
                 options={
                     "require": ["exp", "iat"],
-                    "verify_aud": bool(rules.audiences),
-                    # A subject of another claim's name is checked below.
+                    # Kafka lets a token begin whenever it likes. What else these say: below.
+                    "verify_iat": False,
                     "verify_sub": False,
                 },
             )
-        except (jwt.InvalidTokenError, TypeError, ValueError) as error:
+            if "aud" in claims and not rules.audiences:
+                raise ValueError("it is for an audience, and none is expected")
+            if not isinstance(claims.get("iss", ""), str):
+                raise TypeError("the iss claim is no text")
+            expiry_ms = _milliseconds(_checked_times(claims))
+        except (jwt.InvalidTokenError, TypeError, ValueError, ArithmeticError) as error:
             raise InvalidToken(f"the token is not valid: {error}") from None
+        subject = claims.get(rules.subject_claim)
+        if subject is not None and not isinstance(subject, str):
+            raise InvalidToken(f"{rules.subject_claim} value must be a string")
         _check_scopes(rules.scope_claim, claims.get(rules.scope_claim))
-        subject = _checked_text(rules.subject_claim, claims.get(rules.subject_claim))
-        return AcceptedToken(subject, int(claims["exp"]) * 1000)
+        return AcceptedToken(_checked_text(rules.subject_claim, subject), expiry_ms)
+
+
+def _checked_times(claims: Mapping[str, Any]) -> int:
+    """The end of a token. Raises TypeError for times that are no numbers, ValueError."""
+    for name in ("exp", "iat", "nbf"):
+        value = claims.get(name, 0)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"the {name} claim is no number")
+    expiry, issued = int(claims["exp"]), int(claims["iat"])
+    if issued < 0:
+        raise ValueError("the iat claim is negative")
+    if expiry < max(issued, int(claims.get("nbf", expiry))):
+        raise ValueError("the exp claim is before the iat or nbf claim")
+    return expiry
 
 
 def _check_scopes(claim: str, value: object) -> None:
@@ -89,15 +117,30 @@ def _check_scopes(claim: str, value: object) -> None:
         scopes: Sequence[object] = [value]
     else:
         scopes = cast("Sequence[object]", value) if isinstance(value, list) else ()
-    names = [_checked_text(claim, scope) for scope in scopes]
-    if len(set(names)) < len(names):
-        raise InvalidToken(f"{claim} value must not contain duplicates")
+    names: set[str] = set()
+    for scope in scopes:
+        if scope is not None and not isinstance(scope, str):
+            raise ProtocolViolation("a scope of the token is no text")  # Kafka closes, too
+        name = _checked_text(claim, scope)
+        if name in names:
+            raise InvalidToken(f"{claim} value must not contain duplicates")
+        names.add(name)
 
 
 def _checked_text(claim: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise InvalidToken(f"{claim} value must be a non-empty string")
-    return value.strip()
+    return _encodable(value.strip())
+
+
+def _encodable(name: str) -> str:
+    """A name as it can be written; JSON's escapes make texts that cannot, as half a pair."""
+    return name.encode(errors="replace").decode()
+
+
+def _milliseconds(seconds: float) -> int:
+    """The same time in a LONG; Java rounds what is beyond it to its end."""
+    return round(min(max(seconds * 1000, -_MAX_LONG), _MAX_LONG))
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +205,7 @@ class UnsecuredTokens:
                 status="insufficient_scope",
                 scope=f"[{', '.join(rules.required_scopes)}]",
             )
-        return AcceptedToken(user, round(expiry * 1000))
+        return AcceptedToken(_encodable(user), _milliseconds(expiry))
 
 
 def _split_unsecured(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -193,7 +236,13 @@ def _seconds(claims: Mapping[str, Any], name: str) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidToken(f"The '{name}' claim was not of type Number")
-    return float(value)
+    try:
+        seconds = float(value)
+    except OverflowError:
+        seconds = inf if value > 0 else -inf
+    if isnan(seconds):
+        raise InvalidToken("malformed JSON")  # NaN is Python's alone
+    return seconds
 
 
 def _scopes_of(value: object) -> frozenset[str]:

@@ -34,6 +34,8 @@ const VIEWS = [
 ];
 
 function Side({ route, counts }) {
+  // On a phone the views are in a row that is longer than the screen.
+  useEffect(() => document.querySelector(".side [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }), [route.view]);
   return html`<nav class="side" aria-label="Views">
     ${VIEWS.map(([key, title]) => html`<a href=${href(route.cluster, key)} aria-current=${route.view === key ? "page" : undefined}>
       ${icons[key]}${title}${counts[key] ? html`<span class="count ${key === "faults" ? "fault" : ""}">${counts[key]}</span>` : null}

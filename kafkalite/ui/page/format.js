@@ -59,3 +59,17 @@ export function ranges(numbers) {
   }
   return parts.map(([first, end]) => (first === end ? `${first}` : `${first}–${end}`)).join(", ");
 }
+
+/** An id as Kafka's tools write it: 22 letters and digits for the bytes of a UUID. */
+export function kafkaId(uuid) {
+  const hex = uuid.replaceAll("-", "").match(/../g);
+  const coded = btoa(String.fromCharCode(...hex.map((each) => Number.parseInt(each, 16))));
+  return coded.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+}
+
+/** A time as people write it: "-5m", or a date with or without a time. */
+export function timeOf(text) {
+  if (text.startsWith("-")) return text;
+  const ms = /^\d{10,}$/.test(text) ? Number(text) : Date.parse(text.trim().replace(" ", "T"));
+  return Number.isNaN(ms) ? undefined : ms;
+}

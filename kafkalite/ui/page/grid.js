@@ -7,6 +7,7 @@ import { useKeys } from "./keys.js";
 export const ROW_PX = 28;
 const HEAD_PX = 30;
 const BEYOND = 8;
+const PHONE = matchMedia("(max-width: 760px)");
 
 function compare(a, b) {
   if (a === b) return 0;
@@ -27,6 +28,16 @@ function useSorted(rows, columns, initial) {
   return [sorted, sort, turn];
 }
 
+function usePhone() {
+  const [isPhone, setPhone] = useState(PHONE.matches);
+  useEffect(() => {
+    const changed = () => setPhone(PHONE.matches);
+    PHONE.addEventListener("change", changed);
+    return () => PHONE.removeEventListener("change", changed);
+  }, []);
+  return isPhone;
+}
+
 function HeadCell({ column, sort, onTurn }) {
   const isSorted = sort?.key === column.key;
   const order = isSorted ? (sort.down ? "descending" : "ascending") : undefined;
@@ -40,8 +51,8 @@ function HeadCell({ column, sort, onTurn }) {
 
 /**
  * columns: [{ key, title, width, cell(row), align?, sort?(row), wide? }]. `onOpen(row)` is Enter or a
- * double click, `onSelect(row)` any way to choose one. `fill`: as high as there is room. `narrow`:
- * without the columns that are `wide`.
+ * double click, `onSelect(row)` any way to choose one. `fill`: as high as there is room. `narrow`, and
+ * on a phone: without the columns that are `wide`.
  * `stick`: stay at the end while rows are added there.
  */
 export function Grid({
@@ -49,7 +60,8 @@ export function Grid({
   sorted: initial, most = 14, main = true, tone, onEnd,
 }) {
   const id = useId();
-  const columns = useMemo(() => (narrow ? all.filter((column) => !column.wide) : all), [all, narrow]);
+  const isNarrow = usePhone() || narrow;
+  const columns = useMemo(() => (isNarrow ? all.filter((column) => !column.wide) : all), [all, isNarrow]);
   const box = useRef(null);
   const atEnd = useRef(true);
   const [view, setView] = useState({ top: 0, height: 400 });
@@ -70,7 +82,7 @@ export function Grid({
   useLayoutEffect(() => {
     const top = index * ROW_PX;
     const { scrollTop, clientHeight } = box.current;
-    if (index >= 0 && (top < scrollTop || top + ROW_PX > scrollTop + clientHeight - HEAD_PX)) box.current.scrollTop = top - clientHeight / 3;
+    if (index >= 0 && (top < scrollTop || top + ROW_PX > scrollTop + clientHeight - HEAD_PX)) box.current.scrollTop = ROW_PX * Math.floor((top - clientHeight / 3) / ROW_PX);
   }, [selected, index < 0]);
 
   const scrolled = () => {
@@ -106,6 +118,11 @@ export function Grid({
     if (event.target === box.current && !main && keys[event.key]?.() !== false && keys[event.key]) event.preventDefault();
   };
   useKeys(main && onSelect ? keys : {});
+  // What is cut off can be read where the mouse rests.
+  const rested = (event) => {
+    const cell = event.target.closest(".cell");
+    if (cell) cell.title = cell.scrollWidth > cell.clientWidth ? cell.innerText : "";
+  };
 
   const first = Math.max(0, Math.floor(view.top / ROW_PX) - BEYOND);
   const end = Math.min(shown.length, Math.ceil((view.top + view.height) / ROW_PX) + BEYOND);
@@ -120,7 +137,7 @@ export function Grid({
   </div>`;
   return html`<div class="grid ${fill ? "fill" : ""}" ref=${box} role="grid" tabindex="0" aria-label=${label}
     aria-rowcount=${shown.length + 1} aria-activedescendant=${index >= first && index < end ? `${id}-${index}` : undefined}
-    style=${{ height }} onScroll=${scrolled} onKeyDown=${pressed}>
+    style=${{ height, minHeight: fill ? `min(120px, ${height})` : undefined }} onScroll=${scrolled} onKeyDown=${pressed} onMouseOver=${rested}>
     <div role="rowgroup" class="grid-head"><div role="row" class="row head-row" aria-rowindex="1" style=${{ gridTemplateColumns: template }}>
       ${columns.map((column) => html`<${HeadCell} column=${column} sort=${sort} onTurn=${turn} />`)}
     </div></div>

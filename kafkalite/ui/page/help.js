@@ -11,7 +11,7 @@ const KEYS = [
   [["1", "–", "8"], "go to a view"],
   [["f"], "follow records, or pause"],
   [["a"], "add a fault"],
-  [["+", "−", "0"], "zoom the requests in, out, to all"],
+  [["+", "−", "0"], "zoom the requests in, out, back; all of them"],
   [["←", "→"], "move along the requests"],
   [["?"], "these keys"],
 ];

@@ -6,6 +6,8 @@ import { html } from "./html.js";
 
 const HEIGHT_PX = 132;
 const SPAN_SECONDS = 60;
+// Ticks are whole numbers, as what is counted.
+const LEAST_HIGH = 4;
 
 function color(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
@@ -22,9 +24,9 @@ function useTheme() {
   return isDark;
 }
 
-function reach(first, last) {
-  const end = Number.isFinite(last) && last ? last : Date.now() / 1000;
-  return [Number.isFinite(first) && first ? Math.min(first, end - SPAN_SECONDS) : end - SPAN_SECONDS, end];
+function reach(times) {
+  const end = times.at(-1) ?? Date.now() / 1000;
+  return [Math.min(times[0] ?? end, end - SPAN_SECONDS), end];
 }
 
 function options(width, series, format) {
@@ -37,13 +39,13 @@ function options(width, series, format) {
   return {
     width,
     height: HEIGHT_PX,
-    padding: [8, 8, 0, 0],
+    padding: [8, 26, 0, 0],
     cursor: { y: false, points: { size: 6 } },
     legend: { show: false },
     scales: {
       // At least a minute, so that the first points do not fill the width.
-      x: { range: (_, first, last) => reach(first, last) },
-      y: { range: (_, low, high) => [0, Math.max(1, high * 1.15)] },
+      x: { range: (plot) => reach(plot.data[0]) },
+      y: { range: (_, low, high) => [0, Math.max(LEAST_HIGH, high * 1.15)] },
     },
     axes: [
       { ...axis, space: 80, size: 26, values: [[1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] },

@@ -2,12 +2,21 @@
 
 import { useEffect, useState } from "preact/hooks";
 
+/** What was escaped; an address that was typed by hand may have a % of its own. */
+function plain(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 export function parse(hash) {
   const [path, search = ""] = hash.replace(/^#/, "").split("?", 2);
   const [cluster = "", view = "", ...rest] = path
     .split("/")
     .filter((part) => part !== "")
-    .map(decodeURIComponent);
+    .map(plain);
   return {
     cluster: cluster || "default",
     view: view || "overview",

@@ -8,6 +8,7 @@ import { useKeys } from "./keys.js";
 const LANE_PX = 22;
 const HEAD_PX = 34;
 const LABEL_PX = 190;
+const TICK_PX = 80;
 const LEAST_SPAN_MS = 2;
 const LEAST_BAR_PX = 2;
 
@@ -69,8 +70,8 @@ function firstFrom(entries, at) {
   return low;
 }
 
-function step(span) {
-  const rough = span / 7;
+function step(span, width) {
+  const rough = span / Math.max(1, Math.min(7, Math.floor(width / TICK_PX)));
   const power = 10 ** Math.floor(Math.log10(rough));
   return [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
 }
@@ -78,7 +79,7 @@ function step(span) {
 function drawAxis(pen, paint, view, width, height) {
   const { from, to } = view;
   const scale = (width - LABEL_PX) / (to - from);
-  const by = step(to - from);
+  const by = step(to - from, width - LABEL_PX);
   pen.font = "11px system-ui, sans-serif";
   pen.textAlign = "left";
   for (let at = Math.ceil(from / by) * by; at < to; at += by) {
@@ -89,7 +90,8 @@ function drawAxis(pen, paint, view, width, height) {
     pen.lineTo(x, height);
     pen.stroke();
     pen.fillStyle = paint.soft;
-    pen.fillText(by >= 1000 ? shownTime(at).slice(0, 8) : shownTime(at), x + 4, 12);
+    const text = by >= 1000 ? shownTime(at).slice(0, 8) : shownTime(at);
+    if (x + 4 + pen.measureText(text).width < width) pen.fillText(text, x + 4, 12);
   }
 }
 
@@ -188,26 +190,36 @@ function draw(canvas, view, lanes, marks, selected) {
   drawMarks(pen, paint, view, marks, width, height);
 }
 
-function reach(entries) {
+/** The last `span` ms of all, and what is selected. */
+function reach(entries, span, selected) {
   if (!entries.length) return { from: 0, to: 1000 };
   let from = Infinity;
   let to = -Infinity;
+  let chosen = Infinity;
   for (const entry of entries) {
     from = Math.min(from, entry.received_ms);
     to = Math.max(to, endOf(entry));
+    if (entry.seq === selected) chosen = entry.received_ms;
   }
+  from = Math.min(chosen, Math.max(from, to - span));
   const room = Math.max((to - from) * 0.02, 5);
   return { from: from - room, to: to + room };
 }
 
-/** `view` null: all there is, growing with it. Zoomed by the wheel, + and -; moved by dragging. */
-export function Timeline({ entries, marks, selected, onSelect }) {
+const ALL = "all";
+const isSeen = (entry, view) => entry.received_ms <= view.to && (entry.outcome === "waiting" || endOf(entry) >= view.from);
+
+/**
+ * `zoom` null: the last `span` ms, going on with what comes; ALL: all there is. Zoomed by the wheel,
+ * + and -; moved by dragging. Connections have a lane where they asked something in what is seen.
+ */
+export function Timeline({ entries, marks, selected, onSelect, span: most = Infinity }) {
   const canvas = useRef(null);
   const [zoom, setZoom] = useState(null);
   const [size, setSize] = useState(0);
   const drag = useRef(null);
-  const lanes = lanesOf(entries);
-  const view = zoom || reach(entries);
+  const view = zoom && zoom !== ALL ? zoom : reach(entries, zoom ? Infinity : most, selected);
+  const lanes = lanesOf(entries.filter((entry) => isSeen(entry, view)));
   const now = useRef({});
   now.current = { view, lanes };
 
@@ -246,13 +258,14 @@ export function Timeline({ entries, marks, selected, onSelect }) {
     setZoom({ from: from + (to - from) * part, to: to + (to - from) * part });
   };
   useKeys({
-    "+": () => zoomBy(0.6), "=": () => zoomBy(0.6), "-": () => zoomBy(1 / 0.6), 0: () => setZoom(null),
+    "+": () => zoomBy(0.6), "=": () => zoomBy(0.6), "-": () => zoomBy(1 / 0.6), 0: () => setZoom((old) => (old === null && most < Infinity ? ALL : null)),
     ArrowLeft: () => moveBy(-0.2), ArrowRight: () => moveBy(0.2), h: () => moveBy(-0.2), l: () => moveBy(0.2),
   });
+  const scaleNow = () => (view.to - view.from) / (canvas.current.clientWidth - LABEL_PX);
   const pick = (event) => {
     const lane = lanes[Math.floor((event.offsetY - HEAD_PX) / LANE_PX)];
     if (!lane || event.offsetX < LABEL_PX) return;
-    const scale = (view.to - view.from) / (canvas.current.clientWidth - LABEL_PX);
+    const scale = scaleNow();
     const at = view.from + (event.offsetX - LABEL_PX) * scale;
     let best = null;
     for (const entry of lane.entries) {
@@ -265,8 +278,17 @@ export function Timeline({ entries, marks, selected, onSelect }) {
     drag.current = { x: event.offsetX, view, moved: false };
     canvas.current.setPointerCapture(event.pointerId);
   };
+  // Marks say what happened, and why, where the mouse rests.
+  const tell = (x) => {
+    const at = view.from + (x - LABEL_PX) * scaleNow();
+    const near = marks.filter((mark) => Math.abs(mark.at - at) <= 5 * scaleNow());
+    canvas.current.title = near.map((mark) => [mark.text, mark.why].filter(Boolean).join(": ")).join("\n");
+  };
   const moved = (event) => {
-    if (!drag.current) return;
+    if (!drag.current) {
+      tell(event.offsetX);
+      return;
+    }
     const { x, view: old } = drag.current;
     if (Math.abs(event.offsetX - x) < 4 && !drag.current.moved) return;
     drag.current.moved = true;

@@ -69,17 +69,25 @@ export function Waiting({ error }) {
   return error ? html`<${Problem} error=${error} />` : html`<p class="waiting" aria-busy="true">…</p>`;
 }
 
-// Notes at the foot of the page, read aloud by screen readers.
+// Notes at the foot of the page, read aloud by screen readers. What is wrong with a form is said in it.
 
-let show = () => {};
+const places = [];
 
 export function tell(text, tone = "ok") {
-  show({ text, tone, at: Date.now() });
+  places.at(tone === "bad" ? -1 : 0)?.({ text, tone, at: Date.now() });
+}
+
+function useNote() {
+  const [note, setNote] = useState(null);
+  useEffect(() => {
+    places.push(setNote);
+    return () => places.splice(places.indexOf(setNote), 1);
+  }, []);
+  return [note, setNote];
 }
 
 export function Notes() {
-  const [note, setNote] = useState(null);
-  show = setNote;
+  const [note, setNote] = useNote();
   useEffect(() => {
     if (!note) return undefined;
     const timer = setTimeout(() => setNote(null), note.tone === "bad" ? 10_000 : 4000);
@@ -105,19 +113,21 @@ export async function attempt(action, done) {
 /** A dialog with a form; `onSubmit` may give a promise of false, which keeps it open. */
 export function Dialog({ title, submit, danger = false, onSubmit, onClose, children }) {
   const dialog = useRef(null);
+  const [wrong, setWrong] = useNote();
   useEffect(() => {
     dialog.current.showModal();
     dialog.current.querySelector("[autofocus], input, select, textarea")?.focus();
   }, []);
   const send = async (event) => {
     event.preventDefault();
+    setWrong(null);
     const fields = Object.fromEntries(new FormData(event.target));
     if ((await onSubmit(fields)) !== false) onClose();
   };
   return html`<dialog ref=${dialog} class="dialog" aria-label=${title} onClose=${onClose}>
     <form onSubmit=${send}>
       <h2>${title}</h2>
-      <div class="body">${children}</div>
+      <div class="body">${children}${wrong && html`<p class="problem" role="alert">${wrong.text}</p>`}</div>
       <footer>
         <${Button} onClick=${() => dialog.current.close()}>${submit ? "Cancel" : "Close"}<//>
         ${submit && html`<button class=${danger ? "danger primary" : "primary"}>${submit}</button>`}

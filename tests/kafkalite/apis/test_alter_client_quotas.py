@@ -6,6 +6,12 @@ from typing import Any
 
 import pytest
 
+from kafkalite.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryDataRequest,
+    OpData,
+)
 from tests.kafkalite.quotas_and_credentials import Entity, alter, described
 
 
@@ -40,3 +46,35 @@ async def test_quotas_that_are_refused(
     assert code == 42
     assert text is not None
     assert text.startswith(message)
+
+
+async def test_an_entity_that_is_named_again_is_refused_and_changed_all_the_same(
+    client: Any,
+) -> None:
+    entity = [EntityData("user", "u"), EntityData("client-id", None)]
+    entries = [
+        EntryDataRequest(entity, [OpData("producer_byte_rate", value)]) for value in (5.0, 6.0)
+    ]
+    (told,) = (await client.ask(AlterClientQuotasRequest(entries=entries))).entries
+    words = "Ignoring duplicate entity ClientQuotaEntity(entries={client-id=null, user=u})"
+    assert (told.error_code, told.error_message) == (42, words)
+    assert await described(client) == [
+        ({"client-id": None, "user": "u"}, {"producer_byte_rate": 5.0})
+    ]
+
+
+async def test_a_key_that_is_named_twice_is_refused(client: Any) -> None:
+    twice = [OpData("producer_byte_rate", value) for value in (5.0, 6.0)]
+    entries = [EntryDataRequest([EntityData("user", "u")], twice)]
+    (told,) = (await client.ask(AlterClientQuotasRequest(entries=entries))).entries
+    words = "Ignoring duplicate entity ClientQuotaEntity(entries={user=u})"
+    assert (told.error_code, told.error_message) == (42, words)
+    assert await described(client) == []
+
+
+async def test_of_a_type_that_is_named_twice_the_last_name_counts(client: Any) -> None:
+    entity = [EntityData("user", "u"), EntityData("user", "v")]
+    entries = [EntryDataRequest(entity, [OpData("producer_byte_rate", 5.0)])]
+    (told,) = (await client.ask(AlterClientQuotasRequest(entries=entries))).entries
+    assert (told.error_code, told.entity) == (0, [EntityData("user", "v")])
+    assert await described(client) == [({"user": "v"}, {"producer_byte_rate": 5.0})]

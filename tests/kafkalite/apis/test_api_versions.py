@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from kafkalite.apis import APIS
-from kafkalite.cluster.features import APIS_OF_FEATURES, of_served
+from kafkalite.cluster.features import APIS_OF_FEATURES, BOOTSTRAP_FEATURES, of_served
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import message_of_api
 from kafkalite.wire.codec import decode_response
@@ -81,6 +81,37 @@ async def test_a_feature_is_listed_when_all_its_apis_are_served(client) -> None:
     for name, keys in APIS_OF_FEATURES.items():
         assert (name in supported) == keys.issubset(APIS), name
         assert (name in finalized) == keys.issubset(APIS), name
+
+
+# The least versions of a client that sees the other features finalized.
+LEAST_VERSIONS = {
+    "transaction.version": {  # KIP-890
+        ApiKey.PRODUCE: 12,
+        ApiKey.ADD_OFFSETS_TO_TXN: 4,
+        ApiKey.END_TXN: 5,
+        ApiKey.TXN_OFFSET_COMMIT: 5,
+        ApiKey.ADD_PARTITIONS_TO_TXN: 5,
+    },
+    "eligible.leader.replicas.version": {ApiKey.DESCRIBE_TOPIC_PARTITIONS: 0},  # KIP-966
+    "metadata.version": {ApiKey.METADATA: 13},
+}
+FAMILIES = {
+    "group.version": "CONSUMER_GROUP",
+    "share.version": "SHARE",
+    "streams.version": "STREAMS",
+}
+
+
+def test_what_is_finalized_is_served_whole() -> None:
+    """Every API with the family's name in its own, not those alone without which a client stands
+    still."""
+    assert BOOTSTRAP_FEATURES.keys() == LEAST_VERSIONS.keys() | FAMILIES.keys()
+    for feature, word in FAMILIES.items():
+        family = {key for key in ApiKey if word in key.name}
+        assert APIS_OF_FEATURES[feature] <= family <= APIS.keys(), feature
+    for feature, versions in LEAST_VERSIONS.items():
+        for key, version in versions.items():
+            assert APIS[key].max_version >= version, feature
 
 
 def test_the_features_of_what_is_served() -> None:

@@ -65,12 +65,14 @@ async def test_a_filter_among_the_entries_fails_them_all(
     assert await described(root) == []
 
 
-async def test_an_unknown_number_closes_the_connection(users: Users) -> None:
-    root = await users.user("root")
+@pytest.mark.parametrize("user", ["root", "alice"])
+async def test_an_unknown_number_closes_the_connection(users: Users, user: str) -> None:
+    """It is not even parsed, and so refused to nobody."""
+    client = await users.user(user)
     wrong = allow(READ, TOPIC, "t")
     wrong.operation = 0
-    await root.send(CreateAclsRequest(creations=[wrong]))
-    assert await root.is_closed()
+    await client.send(CreateAclsRequest(creations=[wrong]))
+    assert await client.is_closed()
 
 
 async def test_the_cluster_s_alter_is_needed(users: Users) -> None:
@@ -96,3 +98,10 @@ async def test_without_an_authorizer_security_is_disabled(client: Client) -> Non
     assert await create(client, ENTRY) == [
         (ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
     ]
+
+
+async def test_without_an_authorizer_an_unknown_number_closes_it_too(client: Client) -> None:
+    wrong = allow(READ, TOPIC, "t")
+    wrong.operation = 0
+    await client.send(CreateAclsRequest(creations=[wrong]))
+    assert await client.is_closed()

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.create_delegation_token import (
+    CreatableRenewers,
+    CreateDelegationTokenRequest,
+)
 from tests.kafkalite.conftest import Client
 from tests.kafkalite.delegation_tokens import (
     DAY_MS,
@@ -53,11 +57,6 @@ async def test_for_another_user_with_the_right_to() -> None:
 async def test_a_renewer_of_another_type_is_refused() -> None:
     async with users_with_tokens() as users:
         alice = await users.user("alice")
-        from kafkalite.wire.messages.create_delegation_token import (
-            CreatableRenewers,
-            CreateDelegationTokenRequest,
-        )
-
         renewers = [CreatableRenewers(principal_type="Group", principal_name="staff")]
         answer = await alice.ask(CreateDelegationTokenRequest(renewers=renewers))
         assert answer.error_code == ErrorCode.INVALID_PRINCIPAL_TYPE
@@ -75,3 +74,13 @@ async def test_without_a_secret_key_there_are_none() -> None:
         made = await create(await users.user("alice"))
         assert made.error_code == ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED
         assert made.issue_timestamp_ms == 0
+
+
+async def test_an_owner_without_a_type_is_none(client: Client) -> None:
+    request = CreateDelegationTokenRequest(owner_principal_type=None, owner_principal_name="x")
+    made = await client.ask(request)
+    assert made.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert (made.principal_type, made.principal_name) == ("User", "ANONYMOUS")
+    assert (made.issue_timestamp_ms, made.token_id) == (-1, "")
+    async with users_with_tokens() as users:
+        assert await (await users.user("alice")).ask(request) == made

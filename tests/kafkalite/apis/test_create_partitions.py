@@ -19,6 +19,7 @@ from kafkalite.wire.messages.create_partitions import (
 
 async def grow(client: Any, version: int = 3, **topics: Any) -> dict[str, tuple[int, str | None]]:
     request = CreatePartitionsRequest(
+        timeout_ms=1000,
         topics=[
             CreatePartitionsTopic(
                 name=name,
@@ -46,7 +47,7 @@ async def test_a_topic_grows(broker: test_broker, client: Any, version: int) -> 
 
 
 async def test_what_does_not_grow(broker: test_broker, client: Any) -> None:
-    for name in "abcdefg":
+    for name in "abcdefgh":
         broker.create_topic(name, 2)
     told = await grow(
         client,
@@ -58,16 +59,15 @@ async def test_what_does_not_grow(broker: test_broker, client: Any) -> None:
         e=(3, [[9]]),
         f=(3, [[1, 1]]),
         g=(2**31 - 1, None),
+        h=(2**31 - 1, [[1]]),
     )
+    few = "additional partition(s), but only 1 assignment(s) were specified."
     start = "The manual partition assignment includes "
     assert told == {
         "a": (37, "Topic already has 2 partition(s)."),
         "b": (37, "The topic b currently has 2 partition(s); 1 would not be an increase."),
         "nosuch": (3, None),
-        "c": (
-            39,
-            "Attempted to add 2 additional partition(s), but only 1 assignment(s) were specified.",
-        ),
+        "c": (39, f"Attempted to add 2 {few}"),
         "d": (
             39,
             "Attempted to add 1 additional partition(s), but only 0 assignment(s) were specified.",
@@ -75,6 +75,7 @@ async def test_what_does_not_grow(broker: test_broker, client: Any) -> None:
         "e": (39, f"{start}broker 9, but no such broker is registered."),
         "f": (39, f"{start}the broker 1 more than once."),
         "g": (44, "Unable to perform excessively large batch operation."),
+        "h": (39, f"Attempted to add {2**31 - 3} {few}"),
     }
 
 
@@ -83,10 +84,11 @@ async def test_growing_may_be_only_checked_and_not_asked_twice(
 ) -> None:
     broker.create_topic("t", 1)
     twice = CreatePartitionsTopic(name="t", count=2, assignments=None)
-    answer = await client.ask(CreatePartitionsRequest(topics=[twice, twice]))
+    answer = await client.ask(CreatePartitionsRequest(topics=[twice, twice], timeout_ms=1000))
     (result,) = answer.results
     assert (result.error_code, result.error_message) == (42, "Duplicate topic name.")
-    answer = await client.ask(CreatePartitionsRequest(topics=[twice], validate_only=True))
+    checked = CreatePartitionsRequest(topics=[twice], validate_only=True, timeout_ms=1000)
+    answer = await client.ask(checked)
     assert answer.results[0].error_code == 0
     topic = broker._running.services.topics.get("t")
     assert topic is not None

@@ -83,10 +83,17 @@ async def test_numbers_of_the_future_are_refused_filter_by_filter(
     assert (good.error_code, len(good.matching_acls)) == (0, 1)
 
 
-async def test_an_unknown_number_closes_the_connection(users: Users) -> None:
-    root = await users.user("root")
-    await root.send(DeleteAclsRequest(filters=[deletion(operation=0)]))
-    assert await root.is_closed()
+@pytest.mark.parametrize("user", ["root", "alice"])
+async def test_an_unknown_number_closes_the_connection(users: Users, user: str) -> None:
+    """It is not even parsed, and so refused to nobody."""
+    client = await users.user(user)
+    await client.send(DeleteAclsRequest(filters=[deletion(operation=0)]))
+    assert await client.is_closed()
+
+
+async def test_without_an_authorizer_an_unknown_number_closes_it_too(client: Client) -> None:
+    await client.send(DeleteAclsRequest(filters=[deletion(operation=0)]))
+    assert await client.is_closed()
 
 
 async def test_without_an_authorizer_security_is_disabled(client: Client) -> None:

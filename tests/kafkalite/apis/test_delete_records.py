@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import pytest
 import trio
@@ -23,7 +24,15 @@ from kafkalite.wire.messages.delete_records import (
 )
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.kafkalite.filling import fill
-from tests.kafkalite.replica.replicated import ME, OTHER, THIRD, Replicated, records, replicated
+from tests.kafkalite.replica.replicated import (
+    ME,
+    OTHER,
+    THIRD,
+    TOPIC_ID,
+    Replicated,
+    records,
+    replicated,
+)
 
 
 async def delete(
@@ -68,9 +77,10 @@ async def test_what_cannot_be_deleted(broker: test_broker, client: Any) -> None:
     broker.create_topic("t")
     broker.create_topic("compacted", configs={"cleanup.policy": "compact"})
     broker.create_topic("both", configs={"cleanup.policy": "compact,delete"})
+    broker.create_topic("neither", configs={"cleanup.policy": ""})
     fill(broker, "t")
-    assert await delete(client, "t", (0, 11), (0, -2), (1, 0), (-1, 0)) == [
-        (0, -1, 1),
+    assert await delete(client, "t", (0, -2)) == [(0, -1, 1)]
+    assert await delete(client, "t", (0, 11), (1, 0), (-1, 0)) == [
         (0, -1, 1),
         (1, -1, 3),
         (-1, -1, 3),
@@ -78,9 +88,18 @@ async def test_what_cannot_be_deleted(broker: test_broker, client: Any) -> None:
     assert await delete(client, "nosuch", (0, 0)) == [(0, -1, 3)]
     assert await delete(client, "compacted", (0, 0)) == [(0, -1, 44)]
     assert await delete(client, "both", (0, 0)) == [(0, 0, 0)]
+    assert await delete(client, "neither", (0, 1)) == [(0, -1, 1)]
     asked = MetadataRequest(topics=[MetadataRequestTopic(name="__consumer_offsets")])
     await client.ask(asked)
     assert await delete(client, "__consumer_offsets", (0, 0)) == [(0, -1, 17)]
+
+
+async def test_of_a_partition_named_twice_the_last_offset_counts(
+    broker: test_broker, client: Any
+) -> None:
+    broker.create_topic("t")
+    fill(broker, "t")
+    assert await delete(client, "t", (0, 5), (1, 0), (0, 3)) == [(0, 3, 0), (1, -1, 3)]
 
 
 async def test_only_the_leader_deletes(connect: Any) -> None:
@@ -118,12 +137,13 @@ class Alone:
 
 @pytest.fixture
 async def world(tmp_path: Path) -> AsyncIterator[Replicated]:
-    """Ten records in t, which this broker leads, and two follow."""
+    """Ten records in each of t, u and v, which this broker leads, and two follow."""
     with replicated(tmp_path) as made:
-        partition = made.create(ME, ME, OTHER, THIRD)
-        partition.append(records(*[b"v"] * 10))
-        for follower in (OTHER, THIRD):
-            tell(partition, follower, 0)
+        for name, topic_id in zip("tuv", (TOPIC_ID, UUID(int=2), UUID(int=3)), strict=True):
+            partition = made.create(ME, ME, OTHER, THIRD, name=name, topic_id=topic_id)
+            partition.append(records(*[b"v"] * 10))
+            for follower in (OTHER, THIRD):
+                tell(partition, follower, 0)
         yield made
 
 
@@ -137,15 +157,22 @@ def tell(partition: ReplicatedPartition, follower: int, log_start_offset: int) -
 
 
 async def asked(world: Replicated, *offsets: int, timeout_ms: int = 5000) -> list[tuple[int, int]]:
-    """The low watermark and error of each partition of t, and how long it took."""
-    partitions = [DeleteRecordsPartition(partition_index=0, offset=offset) for offset in offsets]
-    request = DeleteRecordsRequest(
-        topics=[DeleteRecordsTopic(name="t", partitions=partitions)], timeout_ms=timeout_ms
-    )
+    """The low watermark and error of t or, with an offset for each, of t, u and v."""
+    topics = [
+        DeleteRecordsTopic(
+            name=name, partitions=[DeleteRecordsPartition(partition_index=0, offset=offset)]
+        )
+        for name, offset in zip("tuv", offsets, strict=False)
+    ]
+    request = DeleteRecordsRequest(topics=topics, timeout_ms=timeout_ms)
     context: Any = SimpleNamespace(node_id=ME, connection=Alone())
     services: Any = SimpleNamespace(topics=world.topics)
     answer = await delete_records.handle(services, context, request)
-    return [(each.low_watermark, each.error_code) for each in answer.topics[0].partitions]
+    return [
+        (each.low_watermark, each.error_code)
+        for topic in answer.topics
+        for each in topic.partitions
+    ]
 
 
 async def test_an_answer_waits_for_all_living_replicas(
@@ -172,21 +199,22 @@ async def test_a_replica_that_does_not_delete_is_waited_for_in_vain(
 ) -> None:
     """The others of the request are told what became of them; deleted it is all the same."""
     began = trio.current_time()
-    tell(world.partition(), OTHER, 2)
+    tell(world.partition("u"), OTHER, 2)
     assert await asked(world, 11, 2, -1) == [
         (-1, ErrorCode.OFFSET_OUT_OF_RANGE),
         (0, ErrorCode.REQUEST_TIMED_OUT),
         (0, ErrorCode.REQUEST_TIMED_OUT),
     ]
     assert trio.current_time() - began == pytest.approx(5)
-    assert world.partition().log.log_start_offset == 10
+    assert world.partition("v").log.log_start_offset == 10
 
 
 async def test_those_that_were_reached_in_time_are_not_told_of_the_others(
     world: Replicated, autojump_clock: object
 ) -> None:
-    for follower in (OTHER, THIRD):
-        tell(world.partition(), follower, 3)
+    for name in "tu":
+        for follower in (OTHER, THIRD):
+            tell(world.partition(name), follower, 3)
     assert await asked(world, 3, 5) == [(3, ErrorCode.NONE), (3, ErrorCode.REQUEST_TIMED_OUT)]
 
     async def follow() -> None:

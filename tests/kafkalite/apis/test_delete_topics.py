@@ -66,9 +66,9 @@ async def test_deletion_may_be_off(
     broker.create_topic("a")
     broker._running.config.set_dynamic(None, {"delete.topic.enable": "false"})
     request = (
-        DeleteTopicsRequest(topics=[DeleteTopicState(name="a")])
+        DeleteTopicsRequest(topics=[DeleteTopicState(name="a")], timeout_ms=1000)
         if version == 6
-        else DeleteTopicsRequest(topic_names=["a"])
+        else DeleteTopicsRequest(topic_names=["a"], timeout_ms=1000)
     )
     answer = await client.ask(request, version)
     assert [result.error_code for result in answer.responses] == [code]

@@ -61,13 +61,20 @@ async def test_the_cluster_s_describe_is_needed(users: Users) -> None:
     assert answer.error_message == "Request DESCRIBE_ACLS needs DESCRIBE permission."
 
 
+@pytest.mark.parametrize("user", ["root", "alice"])
 @pytest.mark.parametrize(
     "field", ["resource_type_filter", "pattern_type_filter", "operation", "permission_type"]
 )
-async def test_an_unknown_number_closes_the_connection(users: Users, field: str) -> None:
-    root = await users.user("root")
-    await root.send(describe(**{field: 0}))
-    assert await root.is_closed()
+async def test_an_unknown_number_closes_the_connection(users: Users, field: str, user: str) -> None:
+    """It is not even parsed, and so refused to nobody."""
+    client = await users.user(user)
+    await client.send(describe(**{field: 0}))
+    assert await client.is_closed()
+
+
+async def test_without_an_authorizer_an_unknown_number_closes_it_too(client: Client) -> None:
+    await client.send(describe(operation=0))
+    assert await client.is_closed()
 
 
 async def test_without_an_authorizer_security_is_disabled(client: Client) -> None:

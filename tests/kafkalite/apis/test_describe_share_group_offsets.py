@@ -81,3 +81,17 @@ async def test_a_group_that_is_not_there_has_no_offsets(client: Client) -> None:
 async def test_without_the_feature_there_are_no_share_groups(client: Client) -> None:
     await turn_off(client)
     assert (await described(client)).error_code == ErrorCode.UNSUPPORTED_VERSION
+
+
+@pytest.mark.parametrize(("group", "partitions"), [("", [0]), (GROUP, []), (GROUP, [0, -1])])
+async def test_no_such_state_can_be_read(
+    broker: a_broker, client: Client, group: str, partitions: list[int]
+) -> None:
+    broker.create_topic("t", 1)
+    await alter(client, ("t", 0, 1))
+    topics = [DescribeShareGroupOffsetsRequestTopic("t", partitions)]
+    asked = DescribeShareGroupOffsetsRequestGroup(group, topics)
+    (told,) = (await client.ask(DescribeShareGroupOffsetsRequest([asked]))).groups
+    assert (told.group_id, told.error_code) == (group, ErrorCode.UNKNOWN_SERVER_ERROR)
+    assert told.error_message.startswith("The server experienced an unexpected error")
+    assert told.topics == []

@@ -14,6 +14,7 @@ from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.fetch import (
     FetchRequest,
     ForgottenTopic,
+    ReplicaState,
 )
 from tests.kafkalite.fetching import ALIVE, answers, batch, fetch, produce, values
 
@@ -298,3 +299,65 @@ async def test_a_slow_reader_holds_nobody_up(clients, topic: str) -> None:
     await produce(other, batch(b"more"), 1)
     fetched = answers(await slow.answer())[0]
     assert len(values(fetched.records)) == 20
+
+
+@pytest.mark.parametrize("level", [-1, 2, 127])
+async def test_there_is_no_such_isolation_level(client, topic: str, level: int) -> None:
+    response = await client.ask(fetch({0: 0}, isolation_level=level), LAST_WITH_NAMES)
+    assert response.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    (answer,) = answers(response).values()
+    assert (answer.error_code, answer.high_watermark) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1)
+
+
+async def test_with_topic_ids_an_isolation_level_is_refused_once(
+    client, broker: test_broker, topic: str
+) -> None:
+    asked = fetch({0: 0}, isolation_level=2)
+    asked.topics[0].topic_id = broker.topic_id(topic)
+    response = await client.ask(asked, 18)
+    assert (response.error_code, response.responses) == (ErrorCode.UNKNOWN_SERVER_ERROR, [])
+
+
+async def test_a_leader_epoch_below_none_is_none(client, topic: str) -> None:
+    response = await client.ask(fetch({0: 0}, current_leader_epoch=-2), LAST_WITH_NAMES)
+    assert answers(response)[0].error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize(
+    ("replica_id", "epoch", "code"),
+    [
+        (7, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (1, -1, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+        (7, 0, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (7, 5, ErrorCode.UNKNOWN_LEADER_EPOCH),
+        (-2, 0, ErrorCode.NONE),
+    ],
+)
+async def test_a_broker_that_is_no_replica_is_refused(
+    client, broker: test_broker, topic: str, replica_id: int, epoch: int, code: ErrorCode
+) -> None:
+    asked = fetch({0: 0}, replica_id=replica_id, current_leader_epoch=epoch)
+    assert answers(await client.ask(asked, LAST_WITH_NAMES))[0].error_code == code
+    asked.topics[0].topic_id = broker.topic_id(topic)
+    asked.replica_id, asked.replica_state = -1, ReplicaState(replica_id=replica_id)
+    response = await client.ask(asked, 18)
+    answer = answers(response)[0]
+    assert (answer.error_code, response.node_endpoints) == (code, [])
+    is_told = code is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert answer.current_leader.leader_id == (1 if is_told else -1)
+
+
+@pytest.mark.parametrize("size", ["max_bytes", "partition_max_bytes"])
+async def test_a_negative_size_is_an_error_where_there_are_records(
+    client, topic: str, size: str
+) -> None:
+    await produce(client, batch(b"a"))
+    for offset, code in ((0, ErrorCode.UNKNOWN_SERVER_ERROR), (1, ErrorCode.NONE)):
+        response = await client.ask(fetch({0: offset}, **{size: -1}), LAST_WITH_NAMES)
+        answer = answers(response)[0]
+        assert (answer.error_code, answer.high_watermark) == (code, -1 if code else 1)
+    # Only the first partition is read with the request's.
+    await produce(client, batch(b"b"), 1)
+    response = await client.ask(fetch({0: 0, 1: 0}, max_bytes=-1), LAST_WITH_NAMES)
+    codes = {index: answer.error_code for index, answer in answers(response).items()}
+    assert codes == {0: ErrorCode.UNKNOWN_SERVER_ERROR, 1: ErrorCode.NONE}

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkalite.requests.slices import SLICE_SECONDS, Steps
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.record_batch import Record, build_batch
 from tests.kafkalite.config_requests import (
     APPEND,
@@ -26,6 +30,7 @@ from tests.kafkalite.config_requests import (
     configs_of,
     resource,
 )
+from tests.kafkalite.until import until
 
 
 @pytest.mark.parametrize("version", [0, 1])
@@ -80,6 +85,17 @@ async def test_validate_only_changes_nothing(broker: test_broker, client: Any) -
     assert configs_of(broker) == {}
 
 
+async def test_an_unknown_operation_fails_more(broker: test_broker, client: Any) -> None:
+    """All that the controller is asked for."""
+    for name in "tu":
+        broker.create_topic(name)
+    good = resource(TOPIC, "t", ("retention.ms", SET, "5"))
+    bad = resource(TOPIC, "u", ("retention.ms", 9, "5"))
+    told = await alter(client, good, bad, resource(BROKER, "1", ("message.max.bytes", 9, "5")))
+    assert told == [(-1, None), (-1, None), (42, "Unknown operations type 9")]
+    assert configs_of(broker, "t") == {}
+
+
 async def test_one_resource_fails_as_a_whole_and_alone(broker: test_broker, client: Any) -> None:
     broker.create_topic("t")
     broker.create_topic("u")
@@ -124,7 +140,7 @@ async def test_one_resource_fails_as_a_whole_and_alone(broker: test_broker, clie
             42,
             "Null value not supported for : retention.ms",
         ),
-        (TOPIC, "t", ("retention.ms", 9, "1"), 42, "Unknown operations type 9"),
+        (TOPIC, "t", ("retention.ms", 9, "1"), -1, None),
         (TOPIC, "nosuch", ("retention.ms", SET, "5"), 3, "The topic 'nosuch' does not exist."),
         (TOPIC, "", ("retention.ms", SET, "5"), 42, "Default topic resources are not allowed."),
         (
@@ -326,3 +342,58 @@ async def test_many_configs_of_many_topics_do_not_hold_the_loop(
         assert topic is not None
         config = topic.partitions[0].log.config
         assert (config.max_message_bytes, config.segment_ms) == (5000 + at, 5000 + at)
+
+
+@pytest.mark.parametrize("resource_type", [TOPIC, BROKER])
+async def test_a_step_configures_one_topic(broker: test_broker, resource_type: int) -> None:
+    """Each topic may be configured like no other, and have very many partitions."""
+    names = [f"t{number}" for number in range(20)]
+    for name in names:
+        broker.create_topic(name)
+    services = broker._running.services
+    topics = [services.topics.partition(name, 0) for name in names]
+    if resource_type == BROKER:
+        wanted = [("", "log.retention.ms", "77")]
+    else:
+        wanted = [(name, "retention.ms", "77") for name in names]
+    records = [
+        ConfigRecord(resource_type=resource_type, resource_name=resource, name=name, value=value)
+        for resource, name, value in wanted
+    ]
+    counts = [0]
+    for wait in services.cluster.writing(records):
+        if wait is not None:
+            wait()
+        counts.append(sum(topic.log.config.retention_ms == 77 for topic in topics))
+        assert services.cluster.is_changing or counts[-1] in (0, 20)
+    counts.append(sum(topic.log.config.retention_ms == 77 for topic in topics))
+    assert sorted(counts) == counts
+    assert set(counts) == {*range(21)}
+
+
+async def test_a_change_goes_on_without_its_client(broker: test_broker, client: Any) -> None:
+    """The connection is cut after the first of many steps: the others follow, and nobody asks."""
+    names = [f"t{number}" for number in range(5)]
+    for name in names:
+        broker.create_topic(name)
+    services = broker._running.services
+    connections = broker._running._connections
+    changed = [resource(TOPIC, name, ("retention.ms", SET, "77")) for name in names]
+
+    def in_force() -> int:
+        partitions = [services.topics.partition(name, 0) for name in names]
+        return sum(each.log.config.retention_ms == 77 for each in partitions)
+
+    def cutting(records: Sequence[object]) -> Steps[None]:
+        """Takes longer than a slice, so that the next step is another turn's."""
+        connections.cut_all()
+        time.sleep(2 * SLICE_SECONDS)
+        yield
+        assert in_force() == 0, "half of the change is to be seen here"
+
+    services.cluster._subscribers.insert(0, cutting)
+    with pytest.raises(AssertionError, match="closed the connection"):
+        await alter(client, *changed)
+    services.cluster._subscribers.remove(cutting)
+    await until(lambda: not len(connections))
+    await until(lambda: in_force() == len(names) and not services.cluster.is_changing)

@@ -101,3 +101,15 @@ async def test_errors(client, timed_topic: str) -> None:
     assert await error(partition=2) == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert await error(current_leader_epoch=0) == ErrorCode.NONE
     assert await error(current_leader_epoch=7) == ErrorCode.UNKNOWN_LEADER_EPOCH
+
+
+async def test_there_is_no_leader_epoch_below_none(client, timed_topic: str) -> None:
+    assert await found(client, -1, current_leader_epoch=-1) == (0, 6, -1, 0)
+    refused = (ErrorCode.FENCED_LEADER_EPOCH, -1, -1, -1)
+    assert await found(client, -1, current_leader_epoch=-2) == refused
+
+
+@pytest.mark.parametrize("level", [-1, 2, 127])
+async def test_there_is_no_such_isolation_level(client, timed_topic: str, level: int) -> None:
+    refused = (ErrorCode.UNKNOWN_SERVER_ERROR, -1, -1, -1)
+    assert await found(client, -1, isolation_level=level) == refused

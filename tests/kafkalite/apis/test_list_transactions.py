@@ -27,7 +27,7 @@ async def test_listing(writer: Transactional, clients: Any) -> None:
     assert await listed(producer_id_filters=[writer.producer_id]) == {"writer"}
     assert await listed(transactional_id_pattern="wri.*") == {"writer"}
     assert await listed(transactional_id_pattern="wri") == set()
-    unknown = await writer.client.ask(ListTransactionsRequest(state_filters=["Asleep"]))
+    unknown = await writer.client.ask(ListTransactionsRequest(state_filters=["Asleep"] * 2))
     assert (unknown.unknown_state_filters, unknown.transaction_states) == (["Asleep"], [])
     for expression in ("(", "wri(?=t).*"):  # the second is one in Python, but not in RE2
         bad = await writer.client.ask(ListTransactionsRequest(transactional_id_pattern=expression))

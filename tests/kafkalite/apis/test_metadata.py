@@ -227,3 +227,34 @@ async def test_nodes_that_are_down(connect: Any) -> None:
         cluster.unfence(2)
         answer = await client.ask(ask_for("t", "u"))
         assert [topic.partitions[0].leader_id for topic in answer.topics] == [3, 2]
+
+
+@pytest.mark.parametrize("version", [0, 5, 8, 9, 12])
+async def test_topics_that_are_asked_for_in_another_order_are_described_again(
+    broker: test_broker, client: Any, version: int
+) -> None:
+    """The bytes of a topic are kept until the topic or its cluster changes."""
+    names = [f"t{number}" for number in range(20)]
+    for name in names:
+        broker.create_topic(name, 2)
+    first = await client.ask(ask_for(*names), version)
+    again = await client.ask(ask_for(*reversed(names)), version)
+    assert again.topics == first.topics[::-1]
+    other = await client.ask(ask_for(*names), 13)
+    assert {topic.topic_id.int > 0 for topic in other.topics} == {True}
+    broker.delete_topic("t7")
+    changed = await client.ask(ask_for(*names, allow_auto_topic_creation=version < 4), version)
+    assert codes(changed)["t7"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    twice = await client.ask(ask_for(*names[:6], *names[:6] * 3), version)
+    assert [topic.name for topic in twice.topics] == names[:6]
+    many = await client.ask(
+        ask_for(*names[:6], "missing", *names[8:], allow_auto_topic_creation=version < 4), version
+    )
+    assert codes(many)["missing"] == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    with_operations = ask_for(*names[:6], *names[8:])
+    with_operations.include_topic_authorized_operations = version >= 8
+    told = await client.ask(with_operations, version)
+    expected = TOPIC_OPERATIONS if version >= 8 else NO_OPERATIONS
+    assert {topic.topic_authorized_operations for topic in told.topics} == {expected}
+    later = await client.ask(ask_for(*names[:6], *names[8:]), version)
+    assert {topic.topic_authorized_operations for topic in later.topics} == {NO_OPERATIONS}

@@ -11,6 +11,7 @@ from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
 )
 from tests.kafkalite.group_requests import commit, fetch, find, with_words
 
@@ -39,6 +40,25 @@ async def test_null_topics_mean_all_of_each_group(clients: Any) -> None:
         ("group", ["words"]),
         ("none", []),
     ]
+
+
+async def test_large_topics_are_answered_whole_and_in_their_order(clients: Any) -> None:
+    client, topic_id = await with_words(clients)
+    await commit(client, topic_id, 7)
+    large = [*range(1, 2500), 0]
+    asked = [(topic_id, [0]), (topic_id, large), (UUID(int=7), [5, 6]), (topic_id, [])]
+    topics = [OffsetFetchRequestTopics(topic_id=id_, partition_indexes=p) for id_, p in asked]
+    groups = [OffsetFetchRequestGroup(group_id="group", topics=topics)]
+    answer = await client.ask(OffsetFetchRequest(groups=groups), 10)
+    answered = [
+        (topic.topic_id, [each.partition_index for each in topic.partitions])
+        for topic in answer.groups[0].topics
+    ]
+    assert answered == [asked[0], asked[1], asked[3], asked[2]]
+    first, second, _, unknown = answer.groups[0].topics
+    assert first.partitions[0].committed_offset == second.partitions[-1].committed_offset == 7
+    assert {each.committed_offset for each in second.partitions[:-1]} == {-1}
+    assert {each.error_code for each in unknown.partitions} == {ErrorCode.UNKNOWN_TOPIC_ID}
 
 
 async def test_offsets_go_with_their_topic(clients: Any) -> None:

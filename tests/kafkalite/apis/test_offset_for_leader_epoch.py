@@ -32,6 +32,7 @@ async def test_where_an_epoch_ended(client, timed_topic: str, version: int) -> N
     assert await end(-1) == (0, -1, -1)
     assert await end(-2) == (0, -2, 0)
     assert await end(0, current=1) == (ErrorCode.UNKNOWN_LEADER_EPOCH, -1, -1)
+    assert await end(0, current=-2) == (ErrorCode.FENCED_LEADER_EPOCH, -1, -1)
     assert await end(0, name="nowhere") == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
 
 

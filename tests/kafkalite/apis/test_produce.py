@@ -8,6 +8,7 @@ import pytest
 import trio
 
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.produce import (
@@ -148,6 +149,23 @@ async def test_unknown_topics_and_partitions(client, topic: str) -> None:
     assert answer.log_start_offset == -1
 
 
+async def test_of_a_partition_named_twice_the_last_batch_counts(client, topic: str) -> None:
+    request = produce(topic, {0: batch(b"a", b"b"), 1: batch(b"c")})
+    again = produce(topic, {0: batch(b"d")}).topic_data
+    request.topic_data[0].partition_data += again[0].partition_data
+    answers = await outcomes(client, request)
+    assert [(each.index, each.error_code, each.base_offset) for each in answers] == [
+        (0, 0, 0),
+        (1, 0, 0),
+    ]
+    request = produce(topic, {0: batch(b"e", b"f"), 1: batch(b"g")})
+    request.topic_data += again
+    answers = await outcomes(client, request)
+    assert [(each.index, each.base_offset) for each in answers] == [(0, 1), (1, 1)]
+    (answer,) = await outcomes(client, produce(topic, {0: batch(b"h")}))
+    assert answer.base_offset == 2
+
+
 async def test_internal_topics_are_not_for_clients(clients, broker: test_broker) -> None:
     broker.create_topic("__consumer_offsets", partitions=1)
     client = await clients.connect()
@@ -224,3 +242,41 @@ async def test_a_connection_that_asks_little_is_served_beside_a_busy_one(
     assert await quiet.ask(good)
     for _ in range(50):
         assert (await busy.answer()).responses[0].partition_responses[0].error_code == 0
+
+
+# Batches whose check takes long
+
+
+@pytest.mark.parametrize("codec", [each for each in Compression if each])
+async def test_a_batch_that_unfolds_to_much_holds_nobody(
+    client, connect, broker: test_broker, topic: str, codec: Compression
+) -> None:
+    """50 MB of zeros are compressed to 1.6 kB by zstd. `loop_is_not_held` measures."""
+    large, small = batch(bytes(50_000_000), compression=codec), batch(b"a")
+    broker.create_topic("large", partitions=2, configs={"max.message.bytes": "10000000"})
+    answers = await outcomes(client, produce("large", {0: small, 1: large}))
+    assert [(a.index, a.error_code, a.base_offset) for a in answers] == [(0, 0, 0), (1, 0, 0)]
+    # A batch that is refused takes no less.
+    broken = batch(bytes(50_000_000), compression=codec, base_offset=1)
+    answers = await outcomes(client, produce("large", {0: broken, 1: small}))
+    assert [a.error_code for a in answers] == [ErrorCode.INVALID_RECORD, 0]
+
+
+async def test_many_batches_that_unfold_to_something_hold_nobody(
+    client, broker: test_broker
+) -> None:
+    some = batch(bytes(1_000_000), compression=Compression.GZIP)
+    broker.create_topic("words", partitions=100)
+    answers = await outcomes(client, produce("words", dict.fromkeys(range(100), some)))
+    assert [(a.index, a.error_code, a.base_offset) for a in answers] == [
+        (index, 0, 0) for index in range(100)
+    ]
+
+
+async def test_many_records_hold_nobody(client, broker: test_broker) -> None:
+    broker.create_topic("words", configs={"max.message.bytes": "10000000"})
+    answers = await outcomes(client, produce("words", {0: batch(*[b"a"] * 100_000)}))
+    assert (answers[0].error_code, answers[0].base_offset) == (0, 0)
+    wrong = batch(*[b"a"] * 100_000, base_offset=1)
+    (answer,) = await outcomes(client, produce("words", {0: wrong}))
+    assert answer.error_code == ErrorCode.INVALID_RECORD

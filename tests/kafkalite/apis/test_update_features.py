@@ -23,6 +23,20 @@ async def update(
     return code
 
 
+async def test_a_feature_that_is_not_known(client: Any) -> None:
+    """At level 0 no feature needs to be supported."""
+    words = {}
+    for level in (0, 1):
+        change = FeatureUpdateKey(feature="x", max_version_level=level, upgrade_type=1)
+        answer = await client.ask(UpdateFeaturesRequest(feature_updates=[change]))
+        assert answer.error_code == 95
+        words[level] = answer.error_message.partition("feature x. ")[2]
+    assert words == {
+        0: "Feature x not found.",
+        1: "Local controller 1 does not support this feature.",
+    }
+
+
 async def test_features(client: Any) -> None:
     async def level() -> int | None:
         answer = await client.ask(

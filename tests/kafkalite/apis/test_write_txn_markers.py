@@ -54,6 +54,64 @@ async def test_a_hanging_transaction_is_found_and_ended(writer: Transactional) -
     assert await read_committed(writer.client, 1) == []
 
 
+@pytest.mark.parametrize(("producer_id", "epoch"), [(-1, 0), (None, -1)])
+async def test_a_marker_is_of_a_producer(
+    writer: Transactional, producer_id: int | None, epoch: int
+) -> None:
+    assert await writer.produce(b"open", 1) is NONE
+    marker = WritableTxnMarker(
+        producer_id=writer.producer_id if producer_id is None else producer_id,
+        producer_epoch=epoch,
+        transaction_result=False,
+        coordinator_epoch=0,
+        topics=[WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[1])],
+    )
+    answer = await writer.client.ask(WriteTxnMarkersRequest(markers=[marker]), 1)
+    code = answer.markers[0].topics[0].partitions[0].error_code
+    assert code == ErrorCode.UNKNOWN_SERVER_ERROR
+    assert (await end_offsets(writer.client, 1))[0] == 1
+
+
+def end_of(
+    writer: Transactional, *partitions: int, producer_id: int | None = None
+) -> WritableTxnMarker:
+    return WritableTxnMarker(
+        producer_id=writer.producer_id if producer_id is None else producer_id,
+        producer_epoch=writer.epoch,
+        topics=[WritableTxnMarkerTopic(name=TOPIC, partition_indexes=[*partitions])],
+    )
+
+
+async def test_markers_of_one_producer_are_answered_together(writer: Transactional) -> None:
+    """One of no partition is not answered, and a partition named twice in one gets it once."""
+    assert await writer.produce(b"open", 1) is NONE
+    markers = [end_of(writer, 1, 1), end_of(writer), end_of(writer, 7), end_of(writer, 1)]
+    answer = await writer.client.ask(WriteTxnMarkersRequest(markers=markers), 1)
+    (marker,) = answer.markers
+    (topic,) = marker.topics
+    assert marker.producer_id == writer.producer_id
+    assert [(each.partition_index, each.error_code) for each in topic.partitions] == [
+        (1, NONE),
+        (7, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
+    ]
+    assert (await end_offsets(writer.client, 1))[0] == 3
+    answer = await writer.client.ask(WriteTxnMarkersRequest(markers=[end_of(writer)]), 1)
+    assert answer.markers == []
+
+
+async def test_one_without_a_producer_fails_all_of_them(writer: Transactional) -> None:
+    """The last marker of each producer is answered."""
+    assert await writer.produce(b"open", 1) is NONE
+    markers = [end_of(writer, 1), end_of(writer, 1, producer_id=-1), end_of(writer, 0)]
+    answer = await writer.client.ask(WriteTxnMarkersRequest(markers=markers), 1)
+    assert [
+        [partition.error_code for topic in marker.topics for partition in topic.partitions]
+        for marker in answer.markers
+    ] == [[ErrorCode.UNKNOWN_SERVER_ERROR]] * 2
+    assert (await end_offsets(writer.client, 1))[0] == 2
+    assert (await end_offsets(writer.client, 0))[0] == 0
+
+
 async def marked(world: Replicated, name: str = "t", *, loading: bool = False) -> ErrorCode:
     """The outcome of a marker among several processes."""
     groups: Any = SimpleNamespace(

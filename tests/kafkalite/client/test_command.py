@@ -44,7 +44,9 @@ def test_a_session(ready: Path, tmp_path: Path) -> None:
     added = ran(
         "faults", "add", "--api", "Produce", "--topic", "orders", "--drop", "after", "--json"
     )
-    assert json.loads(added)["rule"]["do"] == [{"drop": "after"}]
+    rule = json.loads(added)["rule"]
+    assert rule["do"] == [{"drop": "after"}]
+    assert ran("faults", "list").splitlines()[1].split()[0] == rule["id"]
     ran("faults", "clear")
     assert "fired: []" in ran("clock", "advance", "46s")
     assert "topics: 2" in ran("reset")

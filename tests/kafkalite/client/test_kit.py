@@ -15,6 +15,7 @@ from kafkalite.client.kit import Kit
 from kafkalite.client.table import ROWS
 from kafkalite.client.values import fields_of
 from kafkalite.control.faults.rule import Action, Rule, When
+from kafkalite.control.problems import Problem
 from kafkalite.faults import count, delay, drop
 from kafkalite.testing import broker as test_broker
 
@@ -122,7 +123,7 @@ def test_a_preset_is_put_in_as_rules() -> None:
     assert Kit(recorder).preset("lost_ack", topic="orders", times=2).id == "made-1"
     (rule,) = recorder.rules()
     assert (rule.when.topic, rule.times, rule.do) == ("orders", 2, (drop.after,))
-    with pytest.raises(KeyError):
+    with pytest.raises(Problem, match=r"there is no preset 'none' \(lost_ack, "):
         Kit(recorder).preset("none")
     with pytest.raises(TypeError):
         Kit(recorder).preset("lost_ack", tpic="orders")

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from threading import Barrier
+from time import time
 
 import msgspec
 import pytest
 
+from conformance.harness.raw import RawConnection, produce_v3, produced_v3, record_batch
 from kafkalite.client.effects import check_effects
 from kafkalite.client.kit import Kit
 from kafkalite.client.sweep import (
@@ -89,6 +91,32 @@ def test_the_position_of_a_planted_mistake(k: broker) -> None:
             "faults.add", **{name: getattr(repeated, name) for name in Rule.__struct_fields__}
         )
         assert careless(again, "") == "lost: 2"
+
+
+@pytest.mark.slow
+def test_one_position_of_a_hundred(k: broker) -> None:
+    """The program sends a hundred requests, and all that failed again, but for the 58th."""
+    numbers = range(100)
+    now_ms = int(time() * 1000)
+
+    def careless(kit: Kit, name: str) -> str | None:
+        kit.create_topic("out")
+        with RawConnection(kit.bootstrap) as connection:
+
+            def send(*some: int) -> list[int]:
+                for number in some:
+                    batch = record_batch(b"%d" % number, timestamp_ms=now_ms)
+                    connection.send_frame(produce_v3("out", batch, correlation_id=number))
+                return [produced_v3(connection.receive())[0] for _ in some]
+
+            failed = [number for number, code in enumerate(send(*numbers)) if code]
+            send(*(number for number in failed if number != 57))
+        written = [int(each.value or "") for each in kit.records("out")]
+        return None if sorted(written) == [*numbers] else "lost"
+
+    report = sweep(lambda: new_cluster(k), careless, Plan(PRODUCE, [error("POLICY_VIOLATION")]))
+    assert report.requests == 100
+    assert [(each.numbers, each.why) for each in report.failed] == [((58,), "lost")]
 
 
 def test_several_at_a_time_are_reported_in_order(k: broker) -> None:

@@ -225,3 +225,28 @@ def test_a_value_has_its_longest_size() -> None:
     found = refusal(BROKER_RESOURCE, "1", {"own": longest + "x"})
     assert found is not None
     assert found[0] is CONFIG
+
+
+OF_LISTENER = "listener.name.plaintext."
+
+
+@pytest.mark.parametrize(
+    ("configs", "is_refused"),
+    [
+        ({"sasl.kerberos.service.name": "k", f"{OF_LISTENER}sasl.enabled.mechanisms": "X"}, True),
+        ({"max.connections": "9", f"{OF_LISTENER}ssl.client.auth": "none"}, True),
+        ({"num.io.threads": "4", f"{OF_LISTENER}ssl.client.auth": "none"}, False),
+        ({"max.connections": "9", f"{OF_LISTENER}max.connections": "5"}, False),
+        ({"max.connections": "9", "listener.name.other.ssl.client.auth": "none"}, False),
+        ({f"{OF_LISTENER}sasl.enabled.mechanisms": "X"}, False),
+    ],
+)
+def test_a_running_listener_and_its_node_do_not_change_together(
+    configs: dict[str, str], is_refused: bool
+) -> None:
+    words = (
+        "Invalid value org.apache.kafka.common.config.ConfigException: Configs cannot be updated "
+        "dynamically for existing listener ListenerName(PLAINTEXT), restart broker or create a new "
+        "listener for update for configuration Invalid dynamic configuration"
+    )
+    assert refusal(BROKER_RESOURCE, "1", configs) == ((REQUEST, words) if is_refused else None)

@@ -18,6 +18,7 @@ import pytest
 from kafkalite.log.files import Files
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from tests.kafkalite.clusters import create
 from tests.kafkalite.snapshots import Opened
 from tests.log.test_failing_jobs import OPERATIONS
@@ -88,18 +89,33 @@ def is_balanced(opened: Opened) -> bool:
     return all(each.leader_id == each.replicas[0] for each in partitions)
 
 
+def finish_a_change(opened: Opened) -> None:
+    """One whose request has gone after it was begun."""
+    record = ConfigRecord(resource_type=4, resource_name="", name="log.retention.ms", value="7")
+    opened.cluster.begin_write([record])
+    at_once(opened.cluster.settling())
+
+
+def is_changed(opened: Opened) -> bool:
+    is_seen = opened.cluster.image.configs.get((4, ""), {}).get("log.retention.ms") == "7"
+    return is_seen and not opened.cluster.is_changing
+
+
 JOBS = {
+    "abandoned change": Job(
+        lambda opened: None, finish_a_change, is_changed, frozenset({"pwrite", "sync"})
+    ),
     "snapshot": Job(
         a_snapshot_is_due,
         Opened.snapshot,
         is_snapshot_there,
-        frozenset({"open", "pwritev", "sync", "sync_directory", "rename", "unlink", "names"}),
+        frozenset({"open", "pwrite", "sync", "sync_directory", "rename", "unlink", "names"}),
     ),
     "leader balance": Job(
         a_leader_has_moved,
         lambda opened: at_once(opened.cluster.balancing_leaders()),
         is_balanced,
-        frozenset({"pwritev", "sync"}),
+        frozenset({"pwrite", "sync"}),
     ),
 }
 

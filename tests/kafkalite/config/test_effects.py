@@ -23,8 +23,9 @@ from kafkalite.wire.compression import Compression, compress
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from kafkalite.wire.record_batch import iterate_batches, iterate_records
-from tests.kafkalite.apis import share_group, share_state
+from tests.kafkalite.apis import share_group, share_state, streams_member
 from tests.kafkalite.apis.test_get_telemetry_subscriptions import get
 from tests.kafkalite.apis.test_push_telemetry import Pusher
 from tests.kafkalite.config_requests import GROUP, SET, alter, resource
@@ -209,6 +210,51 @@ async def test_only_the_protocols_that_are_named(
 def count_of(answer: Any) -> int:
     topics = answer.assignment.topic_partitions if answer.assignment else []
     return sum(len(topic.partitions) for topic in topics)
+
+
+def joining_any(family: str) -> Any:
+    match family:
+        case "share":
+            return ShareGroupHeartbeatRequest("group", "member", subscribed_topic_names=["words"])
+        case "streams":
+            return streams_member.joining(group_id="group", member_id="member")
+        case _:
+            return joining()
+
+
+# Written out: test_marks.py looks for the names.
+SESSIONS = {
+    "consumer": {
+        "group.consumer.min.session.timeout.ms": "1000",
+        "group.consumer.session.timeout.ms": "7000",
+        "group.consumer.heartbeat.interval.ms": "6000",
+    },
+    "share": {
+        "group.share.min.session.timeout.ms": "1000",
+        "group.share.session.timeout.ms": "7000",
+        "group.share.heartbeat.interval.ms": "6000",
+    },
+    "streams": {
+        "group.streams.min.session.timeout.ms": "1000",
+        "group.streams.session.timeout.ms": "7000",
+        "group.streams.heartbeat.interval.ms": "6000",
+    },
+}
+
+
+@pytest.mark.parametrize("family", SESSIONS)
+async def test_a_member_is_gone_after_its_session(connect: Any, family: str) -> None:
+    config = SESSIONS[family]
+    async with test_broker({**FEW_PARTITIONS, **config}) as broker:
+        client = await connect(broker)
+        await find(client)
+        clock = broker.asynchronous.clock
+        async with clock.frozen():  # to the millisecond; the default is 45 s
+            answer = await client.ask(joining_any(family))
+            assert (answer.error_code, answer.heartbeat_interval_ms) == (NONE, 6000)
+            assert (await clock.advance("6999ms", members="expire")).expired_members == []
+            gone = await clock.advance("1ms", members="expire")
+            assert gone.expired_members == ["member"]
 
 
 @pytest.mark.parametrize(("interval_ms", "count"), [("0", 2), ("15000", 0)])

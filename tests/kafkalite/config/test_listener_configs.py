@@ -6,6 +6,7 @@ import pytest
 
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.config.listener_configs import ListenerConfigs
+from kafkalite.security.listener_tls import client_context
 
 REAUTH = "connections.max.reauth.ms"
 LISTENERS = {
@@ -69,6 +70,12 @@ def test_values_by_their_type() -> None:
     assert made.items("ssl.cipher.suites") == ()
     assert made.string("ssl.keystore.location") is None
     assert made.string("ssl.protocol") == "TLSv1.3"
+
+
+def test_protocols_of_tls() -> None:
+    assert client_context(configs(ssl__protocol="TLSv1.2"))
+    with pytest.raises(ConfigError, match=r"ssl\.protocol=SSLv3"):
+        client_context(configs(ssl__protocol="SSLv3"))
 
 
 def test_a_value_that_is_none() -> None:

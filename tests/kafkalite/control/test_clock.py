@@ -40,3 +40,29 @@ async def test_a_frozen_clock_stands_and_can_be_moved(autojump_clock: object) ->
     await trio.sleep(1)
     assert clock.time() == pytest.approx(began + 6)
     assert told == [True, True, False]
+
+
+async def test_a_jump_is_told_at_its_end(autojump_clock: object) -> None:
+    clock = ClusterClock()
+    began, told = clock.time(), list[float]()
+    clock.subscribe(lambda: told.append(clock.time()))
+    clock.step(3)
+    clock.step(4)
+    assert told == []
+    clock.forward(5)
+    assert told == [began + 12]
+
+
+async def test_a_jump_is_exact_however_many_steps_it_has(autojump_clock: object) -> None:
+    """Deadlines lie between the milliseconds."""
+    clock = ClusterClock()
+    clock.freeze()
+    began, began_ms = clock.time(), clock.now_ms()
+    for _ in range(3):
+        clock.step(0.0005)
+    clock.forward(began + 3600 - clock.time())
+    assert clock.time() == pytest.approx(began + 3600)
+    assert clock.now_ms() == began_ms + 3_600_000
+    for _ in range(1000):
+        clock.step(0.0004)
+    assert clock.now_ms() == began_ms + 3_600_400

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+import threading
 from collections.abc import AsyncGenerator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -150,37 +151,6 @@ async def test_a_deleted_cluster_leaves_nothing(broker: broker) -> None:
     assert (await clusters.create(CreateCluster(name="mine"))).name == "mine"
 
 
-async def test_an_idle_cluster_ends_by_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A cluster that is asked for, or that has a connection, is not idle."""
-    monkeypatch.setattr(module, "_LOOK_FOR_IDLE_SECONDS", 0.02)
-    config = BrokerConfig({"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path)})
-    default = ControlledCluster("default", config, tmp_path)
-    default.open()
-    clusters = Clusters(default, tmp_path, config)
-
-    def names() -> list[str]:
-        return [each.name for each in clusters.all()]
-
-    async with trio.open_nursery() as nursery:
-        await nursery.start(clusters.run)
-        await clusters.create(CreateCluster(name="kept", idle_end=None))
-        used = await clusters.create(CreateCluster(name="used", idle_end="200ms"))
-        idle = await clusters.create(CreateCluster(name="idle", idle_end="200ms"))
-        host, _, port = used.broker.bootstrap.rpartition(":")
-        async with await trio.open_tcp_stream(host, int(port)):
-            with trio.fail_after(20):
-                await idle.ended.wait()
-            await trio.sleep(0.3)
-            assert names() == ["default", "kept", "used"]
-        with trio.fail_after(20):
-            await used.ended.wait()
-        assert names() == ["default", "kept"]
-        clusters.stop()
-    assert default.ended.is_set()
-
-
 async def test_snapshots_belong_to_all_clusters(broker: broker) -> None:
     clusters = clusters_of(broker)
     k: Any = broker.asynchronous
@@ -283,6 +253,24 @@ async def test_a_cluster_is_ready_for_the_next_who_asks_for_one_like_it(broker: 
     root = made.root
     await clusters.delete("second")
     assert not root.exists()
+
+
+async def test_one_that_was_on_its_way_is_for_its_own_request(broker: broker) -> None:
+    clusters = clusters_of(broker)
+    opening, begun, held = clusters._ready._opening, threading.Event(), threading.Event()
+
+    def later() -> Any:
+        open_it: Any = opening()
+        return lambda: (begun.set(), held.wait(30), open_it())[2]
+
+    clusters._ready._opening = later
+    await clusters.create(CreateCluster(as_version="3.9"))
+    await until(begun.is_set)  # another one is asked for while it is being opened
+    await clusters.create(CreateCluster())
+    held.set()
+    await until(lambda: clusters._ready._there)
+    config = (await clusters.create(CreateCluster())).broker.config
+    assert config.string("kafkalite.as.version") != "3.9"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 from typing import Any
 
 import msgspec
@@ -19,6 +20,7 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
 from tests.kafkalite.group_requests import commit, join, leave, sync, with_words
 from tests.kafkalite.transactional import TOPIC, Transactional
+from tests.kafkalite.until import until
 
 
 class Looker:
@@ -30,11 +32,12 @@ class Looker:
         self.book = RuleBook(lambda: 0)
         self.stands_still = False
         self.sight = Sight(
-            broker._running,
-            self.book,
+            lambda: broker._running,
+            lambda: self.book,
             lambda: self.clients,
             lambda: self.now,
             lambda: self.stands_still,
+            lambda: 0,
         )
 
     def look(self, **until: Any) -> Looked:
@@ -75,7 +78,9 @@ async def test_a_group_with_members_that_have_their_partitions(clients: Any) -> 
     assigned = {"id": "group", "members": 1, "assigned": True}
     told = looker.missing(group=assigned)
     assert told.startswith("group group is CompletingRebalance for 0 ms: waiting for ")
-    assert f"{joined.member_id} (its session ends in " in told
+    assert re.search(
+        rf"{joined.member_id} \(last heard of \d+ ms ago, its session ends in (9|10)\.\d s\)", told
+    )
     await sync(client, joined)
     assert looker.holds(group=assigned)
     assert looker.holds(group={"id": "group", "state": "stable"})
@@ -94,6 +99,30 @@ async def test_a_group_with_members_that_have_their_partitions(clients: Any) -> 
     await leave(client, joined.member_id)
     told = looker.missing(group=assigned)
     assert told.endswith("0 of 1 members are there (none); it has no members")
+
+
+async def test_the_member_that_hangs_is_named(clients: Any) -> None:
+    """The others wait in JoinGroup for it."""
+    client, _ = await with_words(clients)
+    k = clients.broker.asynchronous
+    await k.clock.freeze()
+    hanging = await join(client)
+    await sync(client, hanging)
+    await k.clock.advance("4s", members="expire")
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(join, await clients.connect(client_id="other"))
+        looker = Looker(clients.broker)
+        both = {"id": "group", "members": 2, "assigned": True}
+        await until(lambda: "PreparingRebalance" in looker.missing(group=both))
+        told = looker.missing(group=both)
+        there, late = told.split("; ")
+        assert re.search(r"1 of 2 are there \(other-\S+ at /127.0.0.1\)", there)
+        assert re.fullmatch(
+            rf"waiting for {hanging.member_id} "
+            r"\(last heard of 4\.0 s ago, its session ends in 6\.0 s\)",
+            late,
+        )
+        nursery.cancel_scope.cancel()
 
 
 async def test_the_time_of_a_state_is_told(clients: Any) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from kafkalite.client.connecting import Client
@@ -41,3 +44,21 @@ def test_a_port_that_is_taken() -> None:
     with pytest.raises(StartError, match=told):
         ControlPort(BrokerConfig({"kafkalite.control.port": port}))
     first.close()
+
+
+def test_verbs_and_http_are_imported_for_the_first_client() -> None:
+    """A process of its own is asked, as this one has imported them for other tests."""
+    program = """
+import sys
+from kafkalite.client.connecting import Client
+from kafkalite.testing import broker
+
+with broker(ui=True) as running:
+    before = {"kafkalite.control.http", "kafkalite.control.verbs"} & set(sys.modules)
+    url, token = running.ui_url.split("/#token=")
+    Client(url, token).describe()
+    after = {"kafkalite.control.http", "kafkalite.control.verbs"} & set(sys.modules)
+print(len(before), len(after))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert done.stdout.split() == [b"0", b"2"], done.stderr.decode()

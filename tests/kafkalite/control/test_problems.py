@@ -42,5 +42,5 @@ def test_a_problem_as_json_has_the_members_of_rfc_9457() -> None:
 
 def test_what_is_not_there_is_named() -> None:
     problem = not_found("topic", "t", hint="look")
-    assert str(problem) == "there is no topic 't'"
+    assert str(problem) == "there is no topic 't' (look)"
     assert (problem.code, problem.value, problem.hint) == ("not_found", "t", "look")

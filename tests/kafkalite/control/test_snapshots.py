@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,40 @@ async def test_a_snapshot_takes_the_place_of_one_of_its_name(
     assert (target / "t-0").is_dir()
     assert not (target / "old-0").exists()
     assert not (target / "torn").exists()
+
+
+def digests(directory: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(directory)): sha256(path.read_bytes()).hexdigest()
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
+    }
+
+
+async def test_a_snapshot_outlives_what_is_done_to_its_copies(broker: broker) -> None:
+    """Closed segments are links. Nothing writes into one that is cut, compacted or recovered."""
+    k = broker.asynchronous
+    policies = {"plain": "delete", "compacted": "compact"}
+    for name, policy in policies.items():
+        configs = {"segment.bytes": 1 << 20, "cleanup.policy": policy, "delete.retention.ms": 0}
+        broker.create_topic(name, configs=configs)
+        for value in range(8):
+            await k.produce(name, f"{value:0300000}", key="k")
+    assert (await k.snapshot("one")).linked > 0
+    assert broker._clusters is not None
+    snapshot = broker._clusters._snapshots / "one"
+    before = digests(snapshot)
+    await k.restore("one")
+    await k.gap("plain", 1, 3)
+    await k.gap("plain", 4, 5)
+    await k.lose("plain", to=2)
+    await k.clean()
+    assert len(await k.records("compacted")) == 1
+    await k.produce("plain", "more")
+    await k.restart(unclean=True)
+    await k.restart()
+    await k.produce("plain", "more")
+    await k.delete_topic("compacted")
+    assert digests(snapshot) == before
+    await k.restore("one")
+    assert [len(await k.records(name)) for name in policies] == [8, 8]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from typing import Self
 
 import pytest
 
@@ -93,3 +95,72 @@ def test_requests_are_counted_from_the_moment_of_asking(k: broker) -> None:
     assert waited.seen == {"requests": 1}
     later.join()
     assert k.faults.list() == []
+
+
+class Waiting:
+    """A wait in a thread, which is under way when the block begins."""
+
+    def __init__(self, wait: Callable[[], object]) -> None:
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(wait,), daemon=True)
+
+    def _run(self, wait: Callable[[], object]) -> None:
+        try:
+            wait()
+        except WaitTimeout as error:
+            self.error = error
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        time.sleep(0.2)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+        assert self.error is None, self.error
+
+
+def test_a_wait_goes_on_with_the_broker_of_a_reset(k: broker) -> None:
+    """Each is under way when the cluster is reset, and comes true after."""
+    k.create_topic("t")
+    k.produce("t", "before", count=3)
+    until = {
+        "records": lambda: k.wait.records("t", 4, timeout="30s"),
+        "since now": lambda: k.wait.records("t", 3, since_now=True, timeout="30s"),
+        "request": lambda: k.wait.request(api="Produce", count=2, timeout="30s"),
+        "topic": lambda: k.wait.topic("t2", timeout="30s"),
+        "committed": lambda: k.wait.committed("g", "t", 0, 2, timeout="30s"),
+    }
+    with ExitStack() as stack:
+        waiting = [stack.enter_context(Waiting(each)) for each in until.values()]
+        k.reset()
+        k.create_topic("t")
+        assert produced(k, "t", b"1", b"2") == [None, None]
+        time.sleep(0.2)
+        assert [each._thread.is_alive() for each in waiting] == [True, True, False, True, True]
+        k.produce("t", "after", count=2)
+        k.create_topic("t2")
+        k.group("g").seek("t", 2)
+
+
+def test_a_wait_for_new_records_does_not_take_those_of_a_restore(k: broker) -> None:
+    k.create_topic("t")
+    k.produce("t", "before", count=3)
+    k.snapshot("three")
+    try:
+        with Waiting(lambda: k.wait.records("t", 2, since_now=True, timeout="30s")) as waiting:
+            k.restore("three")
+            time.sleep(0.3)
+            assert waiting._thread.is_alive()
+            k.produce("t", "after", count=2)
+    finally:
+        k.ask("snapshots.delete", snapshot="three")
+
+
+def test_a_wait_for_requests_goes_on_counting_through_a_restart(k: broker) -> None:
+    k.create_topic("t")
+    with Waiting(lambda: k.wait.request(api="Produce", count=2, timeout="30s")):
+        assert produced(k, "t", b"1") == [None]
+        k.restart()
+        assert produced(k, "t", b"2") == [None]

@@ -9,7 +9,6 @@ from kafkalite.coordinators.share_settings import (
     EARLIEST,
     LATEST,
     ShareGroupSettings,
-    duration_ms,
 )
 from kafkalite.replica.share.share_partition import ShareLimits
 
@@ -41,7 +40,7 @@ def test_a_group_has_its_own() -> None:
         share_record_lock_duration_ms="25000",
         share_delivery_count_limit="3",
         share_partition_max_record_locks="300",
-        share_renew_acknowledge_enable="FALSE",
+        share_renew_acknowledge_enable=" FALSE ",
     )
     assert made.limits("mine") == ShareLimits(25.0, 3, 300, renew_acknowledge_enable=False)
     assert made.record_lock_duration_ms("mine") == 25_000
@@ -81,7 +80,10 @@ def test_limits_are_those_of_the_broker(name: str, least: int, most: int) -> Non
         (None, LATEST),
         ("latest", LATEST),
         ("earliest", EARLIEST),
+        (" earliest ", EARLIEST),
         ("by_duration:PT1H", NOW_MS - 3_600_000),
+        (" by_duration:PT1H ", NOW_MS - 3_600_000),
+        ("by_duration:P1DT0.25S", NOW_MS - 86_400_250),
     ],
 )
 def test_where_a_group_begins(reset: str | None, expected: int) -> None:
@@ -91,28 +93,8 @@ def test_where_a_group_begins(reset: str | None, expected: int) -> None:
 
 @pytest.mark.parametrize(
     ("level", "expected"),
-    [(None, False), ("read_uncommitted", False), ("READ_COMMITTED", True)],
+    [(None, False), ("read_uncommitted", False), (" read_committed ", True)],
 )
 def test_what_a_group_reads(level: str | None, expected: bool) -> None:
     own = {} if level is None else {"share_isolation_level": level}
     assert settings(**own).reads_committed_only("mine") is expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("P1D", 86_400_000),
-        ("PT1H2M3S", 3_723_000),
-        ("PT0.25S", 250),
-        ("P2DT12H", 216_000_000),
-        ("pt5m", 300_000),
-    ],
-)
-def test_durations(text: str, expected: int) -> None:
-    assert duration_ms(text) == expected
-
-
-@pytest.mark.parametrize("text", ["", "1H", "P1Y", "PT-1H", "tomorrow"])
-def test_what_is_no_duration(text: str) -> None:
-    with pytest.raises(ValueError, match="is no duration"):
-        duration_ms(text)

@@ -17,17 +17,17 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.coordinators.share_simulation import LingeringSimulation, ShareSimulation
 from tests.kafkalite.replication.simulation import (
-    SEEDS,
     STEPS_PER_SEED,
     Mutant,
     each_of,
+    seeds,
     shows_a_violation,
 )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [ShareSimulation, LingeringSimulation])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", seeds(3000))
 def test_no_state_goes_back(tmp_path: Path, seed: int, kind: type[ShareSimulation]) -> None:
     done = kind(tmp_path, seed, STEPS_PER_SEED).run()
     assert done.write_count > 50
@@ -69,7 +69,7 @@ def it_serves_while_it_loads(patch: pytest.MonkeyPatch) -> None:
 # Each with a seed that showed it once, and is tried first: it need not be the one that does today.
 @each_of(
     (it_answers_at_once, 0),
-    (what_is_shown_does_not_wait, 0),
+    (what_is_shown_does_not_wait, 1),
     (it_keeps_what_it_knew, 0),
     (it_serves_while_it_loads, 0),
 )

@@ -17,16 +17,16 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.coordinators.transaction_simulation import TransactionSimulation
 from tests.kafkalite.replication.simulation import (
-    SEEDS,
     STEPS_PER_SEED,
     Mutant,
     each_of,
+    seeds,
     shows_a_violation,
 )
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", seeds(3000))
 def test_transactions_are_seen_whole_or_not_at_all(tmp_path: Path, seed: int) -> None:
     # Few transactions end while brokers are killed: some runs of half the length saw three.
     done = TransactionSimulation(tmp_path, seed, 2 * STEPS_PER_SEED).run()
@@ -57,9 +57,9 @@ def what_was_ending_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @each_of(
-    (it_answers_at_once, 5),
-    (markers_do_not_wait_for_the_decision, 0),
-    (markers_do_not_wait_for_their_replicas, 9),
+    (it_answers_at_once, 0),
+    (markers_do_not_wait_for_the_decision, 1),
+    (markers_do_not_wait_for_their_replicas, 1),
     (what_was_ending_is_forgotten, 0),
 )
 def test_a_wrong_rule_is_seen(

@@ -16,6 +16,7 @@ from kafkalite.wire.messages.produce import (
     TopicProduceResponse,
 )
 from kafkalite.wire.rows import SharedResponse
+from kafkalite.wire.schema import KeptRow
 
 
 def test_error_codes_are_found_wherever_they_stand() -> None:
@@ -46,6 +47,17 @@ def test_a_response_that_is_sent_many_times_counts_each_time(code: int) -> None:
     for _ in range(3):
         counter_of_rows(ApiKey.METADATA)(shared, errors)
     assert errors == ({3: 3, 6: 3} if code else {})
+
+
+def test_a_kept_row_is_looked_through_unless_it_has_no_errors() -> None:
+    topic = KeptRow((3, "t", None, False, [(6, 0, 1, 0, [1], [1], [])], 0))
+    response = (0, [], None, -1, [topic, topic], 0, 0)
+    errors: Counter[int | str] = Counter()
+    counter_of_rows(ApiKey.METADATA)(response, errors)
+    assert errors == {3: 2, 6: 2}
+    topic.has_no_errors = True
+    counter_of_rows(ApiKey.METADATA)(response, errors)
+    assert errors == {3: 2, 6: 2}
 
 
 def test_no_response_has_no_errors() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafkalite.metrics import state
 from kafkalite.metrics.readings import Readings
 from kafkalite.testing import broker as test_broker
-from tests.kafkalite.replica.replicated import ME, OTHER, THIRD, replicated
+from tests.kafkalite.apis import share_member
+from tests.kafkalite.apis.share_member import ACCEPT, REJECT, RELEASE, RENEW
+from tests.kafkalite.conftest import Client
+from tests.kafkalite.few_partitions import FEW_PARTITIONS
+from tests.kafkalite.replica.replicated import ME, OTHER, THIRD, Replicated, replicated
 from tests.kafkalite.scraping import ON, SECONDS, produce, scrape, value
 from tests.kafkalite.security.secured import WITH_ACLS
 
@@ -119,17 +124,104 @@ async def test_each_broker_counts_what_it_leads(tmp_path: Path, leader: int) -> 
     with replicated(tmp_path) as world:
         world.create(leader, ME, OTHER, THIRD)
         world.change(isr=[leader])
-        services: Any = SimpleNamespace(topics=world.topics)
-        readings = Readings()
-        for _ in state._topics(services, readings):
-            pass
         leads = int(leader == ME)
-        for name, count in (
+        expected = (
             ("partitions", 1),
             ("leaders", leads),
             ("under_replicated_partitions", leads),
             ("at_min_isr_partitions", leads),
             ("under_min_isr_partitions", 0),
             ("offline_partitions", 0),
-        ):
-            assert readings.values[f"kafkalite_{name}"] == [((), count)], name
+            ("replicas", 1),
+        )
+        assert counted(world, *(name for name, _ in expected)) == dict(expected)
+
+
+def counted(world: Replicated, *names: str) -> dict[str, float]:
+    """Metrics without labels, as they are now."""
+    services: Any = SimpleNamespace(topics=world.topics)
+    readings = Readings()
+    for _ in state._topics(services, readings):
+        pass
+    return {name: value for name in names for _, value in readings.values[f"kafkalite_{name}"]}
+
+
+async def test_a_replica_that_lags_or_failed_is_counted(tmp_path: Path) -> None:
+    names = ("replica_max_lag_records", "failed_replicas", "offline_replicas")
+    with replicated(tmp_path) as world:
+        partition = world.create(OTHER, ME, OTHER)
+        assert counted(world, *names) == dict.fromkeys(names, 0)  # its leader has not answered yet
+        fetch_state = partition.fetch_state
+        assert fetch_state is not None
+        fetch_state.lag = 7
+        fetch_state.stop()
+        partition.log.offline_reason = "broken"
+        assert counted(world, *names) == dict(zip(names, (7, 1, 1), strict=True))
+        world.change(leader=ME, isr=[ME])  # leads, and lags behind nobody
+        assert partition.fetch_state is None
+        assert counted(world, *names[:2]) == dict.fromkeys(names[:2], 0)
+
+
+async def test_changes_of_in_sync_replicas_are_counted_by_kind(tmp_path: Path) -> None:
+    with replicated(tmp_path) as world:
+        proposals = world.replicas.proposals
+        proposals.shrink_count, proposals.expand_count = 2, 1
+        services: Any = SimpleNamespace(topics=world.topics)
+        readings = Readings()
+        for _ in state._topics(services, readings):
+            pass
+        told = readings.values["kafkalite_isr_changes_total"]
+        assert sorted(told) == [(("expand",), 1), (("shrink",), 2)]
+
+
+async def test_partitions_that_move_are_counted_by_their_leader(tmp_path: Path) -> None:
+    with replicated(tmp_path) as world:
+        world.create(ME, ME, OTHER)
+        assert counted(world, "reassigning_partitions") == {"reassigning_partitions": 0}
+        moves = {"replicas": [ME, OTHER, THIRD], "adding_replicas": [THIRD]}
+        world.change(**moves)
+        assert counted(world, "reassigning_partitions") == {"reassigning_partitions": 1}
+        world.change(leader=OTHER)
+        assert counted(world, "reassigning_partitions") == {"reassigning_partitions": 0}
+
+
+async def test_share_groups(connect: Callable[..., Awaitable[Client]]) -> None:
+    async with test_broker(FEW_PARTITIONS) as b:
+        b.create_topic("t", 1)
+        client = await connect(b)
+        await share_member.initialize(client, "queue", b.topic_id("t"))
+        assert set(share_values(b).values()) == {0}
+        for text in (b"a", b"b", b"c", b"d", b"e", b"f"):
+            await share_member.produce(client, text)
+        member = share_member.Member(client, b.topic_id("t"))
+        await member.fetch()
+        assert await member.say((0, 1, ACCEPT), (2, 2, RELEASE), (3, 3, REJECT)) == 0
+        assert await member.say((4, 4, RENEW), is_renew_ack=True) == 0
+        assert await member.say((0, 9, ACCEPT)) != 0  # refused, and not counted
+        assert share_values(b) == {
+            "share_sessions": 1,
+            "share_state_writes_total": 1,
+            "share_acknowledged_records_total accept": 2,
+            "share_acknowledged_records_total release": 1,
+            "share_acknowledged_records_total reject": 1,
+            "share_acknowledged_records_total renew": 1,
+            "share_in_flight_records queue t 0": 4,
+            "share_in_flight_batches queue t 0": 1,
+            "share_lock_timeouts_total queue t 0": 0,
+        }
+        await b.asynchronous.clock.advance("31s")
+        late = share_values(b)
+        assert late["share_lock_timeouts_total queue t 0"] == 2
+        assert late["share_state_writes_total"] > 1
+
+
+def share_values(b: test_broker) -> dict[str, float]:
+    """The metrics of share groups as they are now, by name and labels."""
+    readings = Readings()
+    for _ in state._share_groups(b._running.services, readings):
+        pass
+    return {
+        " ".join((name.removeprefix("kafkalite_"), *labels)): value
+        for name, each in readings.values.items()
+        for labels, value in each
+    }

@@ -32,5 +32,9 @@ def test_the_table_is_what_is_told() -> None:
             "kafkalite_request_errors_total",
             "kafkalite_client_info",
             "kafkalite_authorization_total",
+            "kafkalite_share_in_flight_records",
+            "kafkalite_share_in_flight_batches",
+            "kafkalite_share_lock_timeouts_total",
+            "kafkalite_share_acknowledged_records_total",
         }
         assert names | nothing_to_tell == set(METRICS)

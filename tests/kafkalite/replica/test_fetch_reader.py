@@ -1,13 +1,18 @@
-"""Consumers are sent to the replica in their rack (KIP-392)."""
+"""Consumers are sent to the replica in their rack (KIP-392), and wait for what there is to come."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import trio
+import trio.testing
+
 from kafkalite.replica.topics import NewTopic
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafkalite.wire.record_batch import iterate_batches
 from tests.kafkalite.one_partition import produced
+from tests.kafkalite.replica.test_partition import partition_of
 
 
 def fetch(rack: str, offset: int = 0) -> FetchRequest:
@@ -54,3 +59,22 @@ async def test_without_a_selector_the_leader_serves_everyone(connect: Any) -> No
         assert await produced(leader) == 0
         told, size = await fetched(leader, "b")
         assert (told, size > 0) == (-1, True)
+
+
+async def test_an_older_segment_is_not_waited_for(
+    autojump_clock: trio.testing.MockClock, connect: Any
+) -> None:
+    """A read ends with its segment, however few bytes that are (LogOffsetMetadata)."""
+    async with test_broker() as b:
+        b.create_topic("t", 1)
+        client = await connect(b)
+        assert await produced(client) == 0
+        partition_of(b, "t").log.roll()
+        assert await produced(client) == 0
+        request = fetch("")
+        request.max_wait_ms, request.min_bytes = 60_000, 1 << 20
+        begun = trio.current_time()
+        answer = await client.ask(request, 12)
+        (data,) = answer.responses[0].partitions
+        assert [batch.base_offset for batch in iterate_batches(bytes(data.records))] == [0]
+        assert trio.current_time() - begun < 1

@@ -55,9 +55,10 @@ def fetch(
     epoch: int = FIRST_EPOCH,
     wanted: dict[int, int] | None = None,
     forget: list[int] | None = None,
+    broker: int = -1,
 ) -> FetchRequestRow:
     """A request for partitions of topic t: {partition: offset}."""
-    request = FetchRequest(session_id=session_id, session_epoch=epoch)
+    request = FetchRequest(session_id=session_id, session_epoch=epoch, replica_id=broker)
     if wanted:
         request.topics = [
             FetchTopic(
@@ -199,6 +200,19 @@ def test_what_is_refused(cache: FetchSessionCache) -> None:
     assert answer(cache.begin(fetch(session_id, 1), IDS))[0] == session_id
 
 
+@pytest.mark.parametrize("epoch", [-1, 0, 1])
+def test_an_id_that_no_session_can_have_is_an_error(cache: FetchSessionCache, epoch: int) -> None:
+    eighth = 268_435_455
+    for session_id in (-(2**31), -eighth, 8 * eighth, 2**31 - 1):
+        assert refused(cache, fetch(session_id, epoch)) == ErrorCode.UNKNOWN_SERVER_ERROR
+    for session_id in (1 - eighth, 8 * eighth - 1):
+        if epoch == 1:
+            told = refused(cache, fetch(session_id, epoch))
+            assert told == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+        else:
+            cache.begin(fetch(session_id, epoch), IDS)
+
+
 def test_an_answer_overtaken_by_another_is_refused(cache: FetchSessionCache) -> None:
     session_id = opened(cache, {0: 0})
     parked = cache.begin(fetch(session_id, 1), IDS)
@@ -279,3 +293,27 @@ def test_an_old_session_gives_way_to_a_larger_one_only(
     assert opened(cache, {0: 0}) == NO_SESSION_ID
     assert opened(cache, {0: 0, 1: 0, 2: 0}) != NO_SESSION_ID
     assert refused(cache, fetch(small, 2)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_a_consumer_s_session_gives_way_to_a_broker_s(cache: FetchSessionCache) -> None:
+    small, large = opened(cache, {0: 0, 1: 0}), opened(cache, {0: 0, 1: 0, 2: 0})
+    of_broker = fetch(wanted={0: 0}, broker=2)
+    first, _ = answer(cache.begin(of_broker, IDS))
+    assert refused(cache, fetch(small, 1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    second, _ = answer(cache.begin(of_broker, IDS))
+    assert refused(cache, fetch(large, 1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert NO_SESSION_ID not in (first, second)
+    assert answer(cache.begin(of_broker, IDS))[0] == NO_SESSION_ID
+    assert opened(cache, {0: 0, 1: 0, 2: 0}) == NO_SESSION_ID
+
+
+def test_an_old_session_of_a_broker_gives_way_to_brokers_only(
+    cache: FetchSessionCache, clock: Clock
+) -> None:
+    of_broker = fetch(wanted={0: 0}, broker=2)
+    sessions = [answer(cache.begin(of_broker, IDS))[0] for _ in range(2)]
+    clock.now = EVICTION_SECONDS + 1
+    for each in sessions:
+        answer(cache.begin(fetch(each, 1), IDS))
+    assert opened(cache, {0: 0, 1: 0}) == NO_SESSION_ID
+    assert answer(cache.begin(of_broker, IDS))[0] != NO_SESSION_ID

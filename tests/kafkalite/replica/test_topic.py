@@ -45,7 +45,7 @@ async def test_the_log_tells_which_topics_come_grow_and_go(
     caplog.set_level(logging.INFO, "kafkalite.replica.topic")
     broker.create_topic("t", partitions=2)
     grown = CreatePartitionsTopic(name="t", count=5, assignments=None)
-    await client.ask(CreatePartitionsRequest(topics=[grown]))
+    await client.ask(CreatePartitionsRequest(topics=[grown], timeout_ms=1000))
     for is_checked_only in (True, False):
         topics = [
             CreatableTopic(name=name, num_partitions=1, replication_factor=1) for name in "tu"

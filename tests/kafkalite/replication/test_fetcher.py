@@ -240,5 +240,5 @@ async def test_a_follower_that_has_caught_up_is_not_held_back(
                 assert replica.log.log_end_offset == number + 1
             nursery.cancel_scope.cancel()
         assert not replica.holds_back
-        replica.fetch_state.has_caught_up = False
+        replica.fetch_state.lag = 1
         assert replica.holds_back

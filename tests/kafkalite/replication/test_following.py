@@ -171,7 +171,7 @@ def test_a_full_disk_is_tried_again(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(replica.log.files), "pwritev", full)
+        patch.setattr(type(replica.log.files), "pwrite", full)
         for now in range(3):
             taken(replica, answer(batch(b"a")), now=now)
             assert replica.fetch_state.progress is Progress.BACKING_OFF

@@ -74,7 +74,7 @@ class LossyFiles(Files):
             self.close(descriptor)
 
     def cut_power(self, root: Path, random: Random) -> None:
-        for path in root.rglob("*.log"):
+        for path in sorted(root.rglob("*.log")):
             size = path.stat().st_size
             synced = min(self.synced.get(path, 0), size)
             os.truncate(path, random.randint(synced, size))

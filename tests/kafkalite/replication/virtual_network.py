@@ -15,14 +15,15 @@ Serve = Callable[[bytes], Awaitable[bytes]]
 
 
 class Network:
-    """The servers by port, and the pairs that cannot hear each other. `steps` counts frames
+    """The servers by port, and who does not hear whom. `steps` counts the requests that are
     sent."""
 
     def __init__(self, random: Random, nursery: trio.Nursery) -> None:
         self.random = random
         self.nursery = nursery
         self.servers: dict[int, tuple[int, Serve]] = {}
-        self.parted: set[frozenset[int]] = set()
+        # The sender, and who hears nothing of it. The other way may be whole.
+        self.parted: set[tuple[int, int]] = set()
         self.loss = 0.0
         self.steps = 0
         self._incarnation = 0
@@ -37,14 +38,12 @@ class Network:
     def connect_from(self, node_id: int) -> Connect:
         async def connect(address: Address) -> Connection:
             await trio.sleep(self.delay())
-            if address.port not in self.servers or self.is_parted(node_id, address.port):
+            ways = {(node_id, address.port), (address.port, node_id)}
+            if address.port not in self.servers or ways & self.parted:
                 raise OSError("nobody there")
             return Connection(VirtualStream(self, node_id, address.port))
 
         return connect
-
-    def is_parted(self, one: int, other: int) -> bool:
-        return frozenset({one, other}) in self.parted
 
     def delay(self) -> float:
         return self.random.choice((0.0, 0.001, 0.002, 0.02))
@@ -68,14 +67,14 @@ class VirtualStream(trio.abc.Stream):
         self.network.nursery.start_soon(self._answer, bytes(data))
 
     async def _answer(self, frame: bytes) -> None:
-        if not await self._pass():
+        if not await self._pass(self.node_id, self.port):
             return
         answer = await self.serve(frame[4:])
-        if await self._pass():
+        if await self._pass(self.port, self.node_id):
             self.received.append(answer)
             self.changed.set()
 
-    async def _pass(self) -> bool:
+    async def _pass(self, sender: int, receiver: int) -> bool:
         """True if what is on its way arrives: it may be lost, or the other end gone."""
         network = self.network
         await trio.sleep(network.delay())
@@ -84,7 +83,7 @@ class VirtualStream(trio.abc.Stream):
             self.changed.set()
             return False
         is_lost = network.random.random() < network.loss
-        return not is_lost and not network.is_parted(self.node_id, self.port)
+        return not is_lost and (sender, receiver) not in network.parted
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         while not self.received:

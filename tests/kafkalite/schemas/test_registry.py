@@ -57,3 +57,9 @@ def test_a_registry_that_is_not_there_is_named() -> None:
 def test_what_is_no_url_of_http_is_refused(url: str) -> None:
     with pytest.raises(ValueError, match="is no http"):
         Registry(url)
+
+
+def test_a_password_is_not_told_of_what_is_no_url() -> None:
+    with pytest.raises(ValueError, match="'h:8081' is no http") as caught:
+        Registry("ftp://me:secret@h:8081")
+    assert "secret" not in str(caught.value)

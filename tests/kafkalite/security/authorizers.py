@@ -45,7 +45,8 @@ def on_transaction(name: str, operation: Operation = Operation.WRITE) -> Acl:
 
 def authorizer(*acls: Acl, allow_if_no_acl: bool = False, super_users: str = "") -> Authorizer:
     made = Authorizer(parse_super_users(super_users), allow_if_no_acl=allow_if_no_acl)
-    made.replace({UUID(int=number): each for number, each in enumerate(acls)})
+    for number, each in enumerate(acls):
+        made.add(UUID(int=number), each)
     return made
 
 
@@ -56,6 +57,9 @@ class Known:
         self.creates_topics = creates_topics
         self._partitions = topics
         self._ids = {name: UUID(int=number) for number, name in enumerate(topics, 1)}
+
+    def names(self) -> list[str]:
+        return list(self._partitions)
 
     def name_of(self, topic_id: UUID) -> str | None:
         return next((name for name, each in self._ids.items() if each == topic_id), None)
@@ -74,8 +78,9 @@ def asked(
     version: int,
     topics: Mapping[str, int] | None = None,
     creates_topics: bool = False,
+    security_protocol: str = "SASL_PLAINTEXT",
 ) -> Asked:
     """A request of alice's, who may what the entries say."""
     access = Access(authorizer(*acls), ALICE, HOST, api_key)
     known = Known(topics or {}, creates_topics=creates_topics)
-    return Asked(api_key, version, request, access, known)
+    return Asked(api_key, version, request, access, known, security_protocol)

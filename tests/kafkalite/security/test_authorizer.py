@@ -1,6 +1,7 @@
 """StandardAuthorizer's rules, one by one and against a plain model."""
 
 import logging
+import tracemalloc
 from uuid import UUID
 
 import pytest
@@ -101,7 +102,7 @@ def test_everyone_is_let_in_only_where_there_is_no_entry_at_all() -> None:
 def test_decisions_are_forgotten_when_entries_change() -> None:
     made = authorizer()
     assert not may(made)
-    made.replace({UUID(int=1): acl()})
+    made.add(UUID(int=1), acl())
     assert may(made)
 
 
@@ -119,7 +120,7 @@ def test_a_denial_is_logged_as_kafka_does(caplog: pytest.LogCaptureFixture) -> N
 
 def test_a_denial_names_the_entry_as_kafka_does(caplog: pytest.LogCaptureFixture) -> None:
     made = authorizer()
-    made.replace({UUID(int=1): acl(permission=Permission.DENY)})
+    made.add(UUID(int=1), acl(permission=Permission.DENY))
     with caplog.at_level(logging.INFO, logger="kafka.authorizer.logger"):
         may(made)
     (record,) = caplog.records
@@ -215,3 +216,54 @@ ANY_FILTER = AclFilter(
 def test_a_filter_of_anything_finds_all() -> None:
     acls = [acl("a"), acl("b", pattern=PatternType.PREFIXED)]
     assert [found for _, found in authorizer(*acls).matching(ANY_FILTER)] == acls
+
+
+def test_entries_come_and_go_one_by_one() -> None:
+    made = authorizer(acl("t"), acl("t", permission=Permission.DENY), acl("*"))
+    assert not may(made, "t")
+    made.remove(UUID(int=1))
+    assert may(made, "t")
+    made.remove(UUID(int=0))
+    made.remove(UUID(int=2))
+    assert not may(made, "t")
+    assert not made.acls
+    made.add(UUID(int=3), acl("t"))
+    made.add(UUID(int=3), acl("u"))
+    assert [made.has(acl(name)) for name in "tu"] == [False, True]
+    assert [may(made, name) for name in "tu"] == [False, True]
+
+
+def test_a_decision_about_writing_somewhere_is_made_anew_when_entries_change() -> None:
+    made = authorizer()
+
+    def may_write() -> bool:
+        return made.is_allowed_anywhere(ALICE, "h", Operation.WRITE, ResourceType.TOPIC)
+
+    assert not may_write()
+    made.add(UUID(int=1), acl("t", Operation.WRITE))
+    assert may_write()
+    made.remove(UUID(int=1))
+    assert not may_write()
+
+
+def test_names_that_clients_make_up_are_not_kept() -> None:
+    """A client that asks about many names, or has a long one, leaves no memory behind."""
+    made = authorizer()
+    tracemalloc.start()
+    try:
+        for number in range(300):
+            made.is_allowed(ALICE, "h", Operation.READ, ResourceType.TOPIC, f"{number:x<30000}")
+            stranger = Principal("User", f"{number:x<30000}")
+            made.is_allowed(stranger, "h", Operation.READ, ResourceType.TOPIC, "t")
+            made.is_allowed_anywhere(stranger, "h", Operation.WRITE, ResourceType.TOPIC)
+        for number in range(60_000):
+            made.is_allowed(ALICE, "h", Operation.READ, ResourceType.TOPIC, f"topic-{number}")
+        assert tracemalloc.get_traced_memory()[0] < 8_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_decision_about_a_long_name_looks_at_no_more_than_the_longest_prefix() -> None:
+    made = authorizer(acl("x" * 10, pattern=PatternType.PREFIXED))
+    assert may(made, "x" * 32_000)
+    assert not may(made, "x" * 9)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import ssl
 import stat
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.name import _ASN1Type
+from cryptography.x509.oid import NameOID
 
 from kafkalite.security.certificates import Authority, write_certificates
 from kafkalite.security.key_stores import pem_certificates
@@ -80,3 +86,32 @@ def test_it_lasts_a_month_and_held_yesterday() -> None:
     certificate = x509.load_pem_x509_certificate(Authority().certificate.encode())
     lifetime = certificate.not_valid_after_utc - certificate.not_valid_before_utc
     assert lifetime.days == 31
+
+
+def attribute(kind: x509.ObjectIdentifier, text: str, written: str) -> x509.NameAttribute[str]:
+    return x509.NameAttribute(kind, text, _type=_ASN1Type[written])
+
+
+@pytest.mark.parametrize(
+    ("subject", "name"),
+    [
+        (attribute(NameOID.COMMON_NAME, ' a,"b\\ ', "UTF8String"), 'CN=\\ a\\,\\"b\\\\\\ '),
+        (attribute(NameOID.EMAIL_ADDRESS, "a@b", "IA5String"), "1.2.840.113549.1.9.1=#1603614062"),
+        # Java takes it for UTF-8, and this for no text.
+        (attribute(NameOID.COMMON_NAME, "ab", "BMPString"), "CN=\\00a\\00b"),
+        (attribute(NameOID.COMMON_NAME, "a", "UniversalString"), "CN=#1c0400000061"),
+    ],
+)
+def test_names_are_written_as_java_does(subject: x509.NameAttribute[str], name: str) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    made = (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([subject]))
+        .issuer_name(x509.Name([]))
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(datetime(2026, 1, 1, tzinfo=UTC))
+        .not_valid_after(datetime(2027, 1, 1, tzinfo=UTC))
+        .sign(key, SHA256())
+    )
+    assert distinguished_name(made.public_bytes(Encoding.DER)) == name

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalite.security.jaas import PLAIN_MODULE, JaasError, parse_jaas
+from kafkalite.security.jaas import PLAIN_MODULE, JaasError, parse_jaas, parse_jaas_file
 
 
 def test_options_of_kafkas_own_line() -> None:
@@ -68,6 +68,16 @@ def test_options_are_not_shown() -> None:
 def test_no_line_does_anything_but_parse_or_be_refused(line: str) -> None:
     with suppress(JaasError):
         parse_jaas(line)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a", "{", "}", ";", "m required", "k=v", '"', "/*", "\n"]), max_size=9
+    )
+)
+def test_no_file_does_anything_but_parse_or_be_refused(words: list[str]) -> None:
+    with suppress(JaasError):
+        parse_jaas_file(" ".join(words))
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters='\\"\r\n'), max_size=30))

@@ -37,6 +37,9 @@ KAFKAS_EXAMPLE = (
         ("RULE:^CN=(.*)$/$12/", "CN=a", "a2"),
         (r"RULE:^cn=(.*?),ou=(.*?)$/$1@$2/,  RULE:^x\/y$/z/", "x/y", "z"),
         ("RULE:^CN=(?<cn>.*)$/$1/", "CN=named", "named"),
+        ("RULE:^CN=(?<cn>.*)$/${cn}!/", "CN=named", "named!"),
+        # A word has letters of ASCII, as in Java.
+        (r"RULE:CN=\w+/x/,DEFAULT", "CN=ü", "CN=ü"),
     ],
 )
 def test_the_first_rule_that_matches_counts(rules: str, name: str, user: str | None) -> None:
@@ -48,7 +51,13 @@ def test_the_first_rule_that_matches_counts(rules: str, name: str, user: str | N
         assert mapper.name(name) == user
 
 
-@pytest.mark.parametrize("rules", ["nonsense", "RULE:a", "RULE:(/$1/", "DEFAULT,broken"])
+@pytest.mark.parametrize(
+    "rules",
+    [
+        *("nonsense", "RULE:a", "RULE:(/$1/", "DEFAULT,broken", "RULE:a/b/LU", "RULE:a/b/x"),
+        *("RULE:a/$/", "RULE:a/$x/", "RULE:a/${b}/", "RULE:[a-z&&[^x]]/b/"),
+    ],
+)
 def test_a_rule_that_cannot_be_read_is_refused(rules: str) -> None:
     with pytest.raises(ValueError, match="Invalid rule"):
         PrincipalMapper(rules)

@@ -1,5 +1,6 @@
 """A client's quota, the clients measured with it, and the time that it waits."""
 
+import tracemalloc
 from math import inf
 
 import pytest
@@ -112,3 +113,44 @@ def test_connections_by_address() -> None:
 def test_without_a_rate_anybody_may_connect() -> None:
     rates = ConnectionRates(WINDOW)
     assert all(rates.throttle_ms("h", 0) == 0 for _ in range(1000))
+
+
+def test_client_ids_that_clients_make_up_leave_little_behind() -> None:
+    made = quota({(("client-id", None),): 100.0})
+    tracemalloc.start()
+    try:
+        for number in range(1_000):
+            made.record("alice", f"{number:x<30000}", 1, 0)
+        assert tracemalloc.get_traced_memory()[0] < 5_000_000
+    finally:
+        tracemalloc.stop()
+    long_id = "y" * 30_000
+    assert made.record("alice", long_id, 1500, 0) == 5_000
+    assert made.record("alice", long_id + "z", 900, 0) == 0
+
+
+def test_a_crowd_of_clients_does_not_set_free_one_that_goes_on() -> None:
+    made = quota({(("client-id", None),): 100.0})
+    assert made.record("alice", "heavy", 1500, 0) == 5_000
+    for number in range(30_000):
+        made.record("mallory", f"client-{number}", 1, 0)
+        if number % 1_000 == 0:
+            made.record("alice", "heavy", 0, 0)
+    assert made.record("alice", "heavy", 0, 0) == 5_000
+
+
+def test_a_crowd_of_addresses_does_not_set_free_one_that_goes_on() -> None:
+    rates = ConnectionRates(WINDOW)
+    rates.replace({(("ip", None),): {CONNECTION_CREATION_RATE: 1.0}})
+    for _ in range(10):
+        assert rates.throttle_ms("10.0.0.1", 0) == 0
+    for number in range(30_000):
+        rates.throttle_ms(f"fd00:0:0:0:0:0:0:{number:x}", 0)
+        if number % 1_000 == 0:
+            assert rates.throttle_ms("10.0.0.1", 0) > 0
+
+
+def test_an_address_of_ipv6_may_be_written_short() -> None:
+    rates = ConnectionRates(WINDOW)
+    rates.replace({(("ip", "::1"),): {CONNECTION_CREATION_RATE: 1.0}})
+    assert [rates.throttle_ms("0:0:0:0:0:0:0:1", 0) > 0 for _ in range(11)] == [False] * 10 + [True]

@@ -8,7 +8,8 @@ import pytest
 
 from kafkalite.apis import APIS
 from kafkalite.requests.slices import at_once
-from kafkalite.security.refusals import mirror_of, refuse, refused
+from kafkalite.security.mirrors import mirror_of
+from kafkalite.security.refusals import refuse, refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import message_of_api, request_class
 from kafkalite.wire.codec import decode_response, encode_response
@@ -202,7 +203,3 @@ def test_one_element_is_refused_alone() -> None:
     answer = at_once(refused(ApiKey.DESCRIBE_CONFIGS, mirror, resource, CLUSTER, "no"))
     assert (answer.resource_type, answer.resource_name) == (2, "t")
     assert (answer.error_code, answer.error_message) == (CLUSTER, "no")
-
-
-def test_an_api_without_elements_has_no_mirror() -> None:
-    assert mirror_of(ApiKey.HEARTBEAT, object()) is None

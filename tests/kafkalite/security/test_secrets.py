@@ -1,4 +1,4 @@
-"""No password, key or token in a log line, an error, a metric or an answer of DescribeConfigs.
+"""No password, key or token in a log line, error, metric, trace or answer of DescribeConfigs.
 
 A broker is given secrets in every place that takes one, clients log in with right ones and wrong
 ones, and all that it says is searched for them, as they are and encoded.
@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import logging
 import urllib.request
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -105,6 +107,7 @@ def configs(directory: Path) -> dict[str, Any]:
 def spellings(secret: bytes) -> Iterator[str]:
     """A secret as it may appear in a text."""
     yield secret.decode(errors="replace")
+    yield secret.decode("latin-1")
     yield secret.hex()
     # Whatever stands before it, two thirds of the encodings have this in them.
     for before in range(3):
@@ -174,22 +177,36 @@ async def everything_said(
         caplog.set_level(logging.DEBUG, logger=name or None)
     given = configs(directory)
     async with broker(given) as running, Users(running) as users:
+        kit: Any = running.asynchronous
+        await kit.ask("spy.set", mode="full")
         answers, hmac = await told(users)
+        trace = await kit.ask("trace.save", frames=True)
         url = running.metrics_url
         assert url is not None
         metrics = await trio.to_thread.run_sync(_read, url)
     said = {
         "the log": caplog.text,
         "metrics": metrics,
+        **unzipped(trace.data),
         "the list of configs": "\n".join(list_configs(BrokerConfig(given))),
-        **{f"{number}. {type(each).__name__}": repr(each) for number, each in enumerate(answers)},
+        **{
+            f"{number}. {type(each).__name__}": f"{each} {getattr(each, 'auth_bytes', b'')}"
+            for number, each in enumerate(answers)
+        },
     }
+    assert "AlterUserScramCredentials" in said["requests.jsonl"]
     assert "failed authentication" in said["the log"]
     assert "PLAIN" in metrics or "authentication" in metrics
     body = SERVER.encrypted_key(SECRETS["key"]).splitlines()[1].encode()
     secrets = {name: text.encode() for name, text in SECRETS.items()}
     stored = hashlib.sha256(SECRETS["plain"].encode()).digest()
     return said, secrets | {"hmac": hmac, "private key": body, "hash": stored}
+
+
+def unzipped(data: bytes) -> dict[str, str]:
+    """The files of a trace."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {name: archive.read(name).decode("latin-1") for name in archive.namelist()}
 
 
 def _read(url: str) -> str:
@@ -227,6 +244,22 @@ async def test_a_planted_leak_into_describe_configs_is_found(
     found = leaks(said, secrets)
     assert any("store in" in each and "DescribeConfigs" in each for each in found), found
     assert "token_key in the list of configs" in found
+
+
+def as_it_is(message: object) -> object:
+    return message
+
+
+async def test_a_planted_leak_into_a_trace_is_found(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("decoded", "frames"):
+        monkeypatch.setattr(f"kafkalite.control.spy.{module}.without_secrets", as_it_is)
+    said, secrets = await everything_said(tmp_path, caplog)
+    found = leaks(said, secrets)
+    names = "salted", "renewed", "bad_store", "hmac"
+    assert {f"{name} in frames.bin" for name in names} <= set(found)
+    assert {f"{name} in requests.jsonl" for name in names[:3]} <= set(found)
 
 
 def start(config: BrokerConfig) -> None:

@@ -122,6 +122,14 @@ def test_names_of_suites(suite: str, name: str) -> None:
     assert name in {cipher["name"] for cipher in context.get_ciphers()}
 
 
+@pytest.mark.parametrize("suite", ["ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES256-SHA"])
+def test_old_suites_that_java_offers_are_usual(suite: str) -> None:
+    old = client()
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+    old.set_ciphers(suite)
+    assert suite in (shake(make_context(TlsSettings(KEYS)), old).cipher() or ())
+
+
 def test_a_suite_decides_the_protocol() -> None:
     older = TlsSettings(KEYS, cipher_suites=["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"])
     side = shake(make_context(older), client())

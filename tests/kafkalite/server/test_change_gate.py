@@ -108,7 +108,7 @@ async def test_topics_come_and_go_without_holding_up_others(
         gone = [DeleteTopicState(name="t")]
         for request, there in (
             (CreateTopicsRequest(topics=new), True),
-            (DeleteTopicsRequest(topics=gone), False),
+            (DeleteTopicsRequest(topics=gone, timeout_ms=1000), False),
         ):
             disk.hold()
             await client.send(request)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kafkalite.config import BrokerConfig, ConfigError
+from kafkalite.requests.hosts import host_text
 from kafkalite.server.connection_counts import ConnectionCounts
 
 LISTENERS = {
@@ -108,7 +109,7 @@ def test_addresses_are_counted_and_forgotten() -> None:
 def test_single_addresses_have_their_own_limit() -> None:
     limits = {"max.connections.per.ip": "7", OVERRIDES: "10.0.0.1:1,::1:2,localhost:3,10.0.0.1:4"}
     config, made = counts(**limits)
-    hosts = ("10.0.0.1", "::1", "127.0.0.1", "10.0.0.2")
+    hosts = ("10.0.0.1", host_text("::1"), "127.0.0.1", "10.0.0.2")
     assert [made.most_from(host, 1) for host in hosts] == [4, 2, 3, 7]
     config.set_dynamic(1, {OVERRIDES: "10.0.0.2:9"})
     assert [made.most_from(host, 1) for host in hosts] == [7, 7, 7, 9]

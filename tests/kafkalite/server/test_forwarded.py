@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import trio
 
 from kafkalite.apis import APIS
 from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.requests.principal import Principal
+from kafkalite.requests.request_memory import RequestMemory
+from kafkalite.server import forwarded as forwarded_module
 from kafkalite.server.forwarded import forwarded
 from kafkalite.server.gates import Gates
 from kafkalite.wire.api_keys import ApiKey
@@ -26,12 +30,13 @@ from kafkalite.wire.messages.create_topics import (
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
+    AlterConfigsResourceResponse,
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
 from tests.kafkalite.server.one_dispatcher import OneDispatcher, one_dispatcher
 
-BROKER_LOGGER, BROKER = 8, 4
+BROKER_LOGGER, BROKER, TOPIC = 8, 4, 2
 ALICE = Principal("User", "alice", token_authenticated=True)
 
 
@@ -51,7 +56,13 @@ class Controller:
         return join(encode_response(key, version, 0, self._response))[4:]
 
 
-async def ask(asked: OneDispatcher, controller: Controller, request: Any, api_key: ApiKey) -> Any:
+async def ask(
+    asked: OneDispatcher,
+    controller: Controller,
+    request: Any,
+    api_key: ApiKey,
+    request_bytes: int = 0,
+) -> Any:
     moved: list[bool] = []
 
     async def move_to_task() -> None:
@@ -70,6 +81,7 @@ async def ask(asked: OneDispatcher, controller: Controller, request: Any, api_ke
         connection=SimpleNamespace(move_to_task=move_to_task),
     )
     context.principal = ALICE
+    context.request_bytes = request_bytes
     response = await handle(asked.services, context, request)
     assert moved or not controller.asked, "only a task may wait for another node"
     return response
@@ -124,6 +136,9 @@ def configs_of(*resources: tuple[int, str, str, str]) -> IncrementalAlterConfigs
 
 LEVEL = (BROKER_LOGGER, "1", "kafkalite.tests.forwarded", "INFO")
 DYNAMIC = (BROKER, "1", "log.cleaner.threads", "2")
+OF_ANOTHER = (BROKER, "2", "log.cleaner.threads", "2")
+EVERYWHERE = (BROKER, "", "log.cleaner.threads", "2")
+OF_TOPIC = (TOPIC, "t", "retention.ms", "1")
 
 
 async def test_levels_of_loggers_are_set_here() -> None:
@@ -137,9 +152,99 @@ async def test_levels_of_loggers_are_set_here() -> None:
     ]
 
 
-@pytest.mark.parametrize("resources", [[], [DYNAMIC], [LEVEL, DYNAMIC]])
+def answered(*resources: tuple[int, str, str, str]) -> IncrementalAlterConfigsResponse:
+    """The controllers', which have done it."""
+    return IncrementalAlterConfigsResponse(
+        responses=[
+            AlterConfigsResourceResponse(resource_type=kind, resource_name=name)
+            for kind, name, _, _ in resources
+        ]
+    )
+
+
+@pytest.mark.parametrize("resources", [[], [DYNAMIC], [EVERYWHERE, OF_TOPIC]])
 async def test_other_configs_are_forwarded(resources: list[tuple[int, str, str, str]]) -> None:
-    controller = Controller(IncrementalAlterConfigsResponse())
+    controller = Controller(answered(*resources))
     with one_dispatcher() as asked:
-        await ask(asked, controller, configs_of(*resources), ApiKey.INCREMENTAL_ALTER_CONFIGS)
-    assert len(controller.asked) == 1
+        request = configs_of(*resources)
+        response = await ask(asked, controller, request, ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    assert response == answered(*resources)
+    ((frame, _),) = controller.asked
+    assert decode_request(frame).body == request
+
+
+async def test_each_part_goes_where_it_belongs() -> None:
+    """A refusal of this broker is not sent on. The answers are in the order of the request."""
+    logging.getLogger(LEVEL[2])
+    controller = Controller(answered(OF_TOPIC, DYNAMIC))
+    with one_dispatcher() as asked:
+        request = configs_of(OF_ANOTHER, DYNAMIC, LEVEL, OF_TOPIC)
+        response = await ask(asked, controller, request, ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    assert [(each.resource_name, each.error_code) for each in response.responses] == [
+        ("2", ErrorCode.INVALID_REQUEST),
+        ("1", 0),
+        ("1", 0),
+        ("t", 0),
+    ]
+    told = response.responses[0].error_message
+    assert told == "Unexpected broker id, expected 1, but received 2"
+    assert logging.getLogger(LEVEL[2]).level == logging.INFO
+    ((frame, _),) = controller.asked
+    assert decode_request(frame).body == configs_of(DYNAMIC, OF_TOPIC)
+
+
+async def test_configs_of_another_broker_are_refused_here() -> None:
+    controller = Controller(None)
+    with one_dispatcher() as asked:
+        request = configs_of(OF_ANOTHER)
+        response = await ask(asked, controller, request, ApiKey.INCREMENTAL_ALTER_CONFIGS)
+    assert [each.error_code for each in response.responses] == [ErrorCode.INVALID_REQUEST]
+    assert controller.asked == []
+
+
+@pytest.mark.parametrize(("count", "is_elsewhere"), [(1, False), (5_000, True)])
+async def test_what_takes_long_to_write_and_read_is_done_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch, count: int, is_elsewhere: bool
+) -> None:
+    threads: dict[str, bool] = {}
+
+    def noted(name: str) -> None:
+        whole = getattr(forwarded_module, name)
+
+        def work(*arguments: Any) -> Any:
+            threads[name] = threading.current_thread() is not threading.main_thread()
+            return whole(*arguments)
+
+        monkeypatch.setattr(forwarded_module, name, work)
+
+    noted("encode_request")
+    noted("decode_response")
+    names = [f"topic-{number}" for number in range(count)]
+    request = CreateTopicsRequest(topics=[CreatableTopic(name=each) for each in names])
+    answer = CreateTopicsResponse(topics=[CreatableTopicResult(name=each) for each in names])
+    controller = Controller(answer)
+    with one_dispatcher() as asked:
+        found = await ask(asked, controller, request, ApiKey.CREATE_TOPICS, 10 * count)
+    assert [each.name for each in found.topics] == names
+    (frame, _), *_ = controller.asked
+    assert [each.name for each in decode_request(frame).body.topics] == names
+    assert threads == {"encode_request": is_elsewhere, "decode_response": is_elsewhere}
+
+
+async def test_a_huge_request_keeps_no_other_waiting_while_the_controllers_are() -> None:
+    memory = RequestMemory(10)
+    request = CreateTopicsRequest(topics=[CreatableTopic(name="t")])
+    others: list[bool] = []
+
+    class Slow(Controller):
+        async def forward(self, frame: bytes, client_host: str, **principal: Any) -> bytes:
+            with trio.move_on_after(1):
+                async with memory.taken(10):
+                    others.append(True)
+            return await super().forward(frame, client_host, **principal)
+
+    with one_dispatcher() as asked:
+        async with memory.taken(10):
+            controller = Slow(CreateTopicsResponse(topics=[CreatableTopicResult(name="t")]))
+            await ask(asked, controller, request, ApiKey.CREATE_TOPICS)
+    assert others

@@ -25,6 +25,7 @@ from kafkalite.wire.messages.create_topics import (
     CreatableTopicConfig,
     CreateTopicsRequest,
 )
+from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest
 from kafkalite.wire.messages.end_txn import EndTxnRequest
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterableConfig,
@@ -94,6 +95,13 @@ def with_odd_text(frame: bytes) -> bytes:
     return frame.replace(b"000001", b"00\xff001")
 
 
+def odd_delete_records(count: int) -> bytes:
+    """DeleteRecords 0: what is odd comes before what is much."""
+    partitions = b"".join(struct.pack(">iq", number, 0) for number in range(count))
+    topics = struct.pack(">ih1si", 2, 1, b"\xff", 0) + struct.pack(">h1si", 1, b"t", count)
+    return struct.pack(">hhih", 21, 0, 7, -1) + topics + partitions + struct.pack(">i", 1000)
+
+
 async def ask(b: test_broker, body: bytes) -> bytes:
     host, _, port = b.bootstrap.rpartition(":")
     async with await trio.open_tcp_stream(host, int(port)) as stream:
@@ -113,11 +121,15 @@ async def ask(b: test_broker, body: bytes) -> bytes:
         (lambda: metadata(COUNT), 10 * COUNT),
         (lambda: with_odd_text(metadata(COUNT)), 10 * COUNT),
         (lambda: offset_fetch(COUNT), 10 * COUNT),
+        (lambda: odd_delete_records(COUNT), 10 * COUNT),
         (lambda: metadata(COUNT)[:-20], 0),
         (lambda: offset_fetch(COUNT)[:-20], 0),
         (lambda: metadata(500)[:-20], 0),  # one that is explained
     ],
-    ids=["metadata", "odd metadata", "offset fetch", "broken", "broken offset fetch", "explained"],
+    ids=[
+        *("metadata", "odd metadata", "offset fetch", "odd delete records"),
+        *("broken", "broken offset fetch", "explained"),
+    ],
 )
 async def test_a_huge_request_does_not_hold_the_loop(
     make: Callable[[], bytes], least_bytes: int
@@ -229,6 +241,18 @@ async def test_very_many_topics_with_configs() -> None:
         async with watched() as holds:
             await ask(b, body)
         assert b._running.services.topics.get("new-1999") is not None
+    assert max(holds) < MOST_SECONDS
+
+
+@pytest.mark.slow
+async def test_very_many_topics_that_may_not_be_deleted() -> None:
+    names = [f"name-{number}" for number in range(COUNT)]
+    request = DeleteTopicsRequest(topic_names=names, timeout_ms=60_000)
+    body = join(encode_request(ApiKey.DELETE_TOPICS, 5, 7, "many", request))[4:]
+    async with test_broker({"delete.topic.enable": "false"}) as b:
+        await ask(b, metadata(1))
+        async with watched() as holds:
+            assert len(await ask(b, body)) > 10 * COUNT
     assert max(holds) < MOST_SECONDS
 
 

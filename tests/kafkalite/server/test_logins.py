@@ -70,3 +70,10 @@ async def test_many_failures_of_one_client_are_said_once_a_second(
                 await log_in(client, "alice", "x")
         said = [record for record in caplog.records if "failed authentication" in record.message]
         assert 1 <= len(said) <= 3
+
+
+async def test_a_reason_that_the_client_wrote_is_cut_short(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    Logins().add_failed("10.0.0.1", "Unsupported SASL mechanism " + "x" * 500_000)
+    assert len(caplog.messages[0]) < 600

@@ -31,6 +31,8 @@ class Served:
 
     last_key = -1
 
+    has_waited = False
+
     def __init__(self, name: str, log: list[str], seconds: float = 0.0) -> None:
         self.name, self.log, self.seconds = name, log, seconds
         self.ours, self.theirs = socket.socketpair()
@@ -45,7 +47,7 @@ class Served:
 
     def resume(self, suspended: SuspendedRequest | None) -> bool:
         self.log.append(f"resumed {self.name}")
-        return False
+        return self.has_waited
 
     def send_responses(self) -> None:
         self.log.append(f"sent {self.name}")
@@ -134,6 +136,20 @@ async def test_what_is_resumed_comes_after_what_is_ready(stack: ExitStack) -> No
     loop.turn(loop.poll(0))
     assert log == ["a", "resumed a", "sent a"]
     assert not loop.is_busy
+
+
+async def test_a_client_that_has_waited_gets_its_response_first(stack: ExitStack) -> None:
+    loop, log = Loop(), list[str]()
+    stack.callback(loop.close)
+    producer, consumer = Served("producer", log), Served("consumer", log)
+    consumer.has_waited = True
+    for served in (producer, consumer):
+        stack.callback(served.close)
+    loop.watch(producer.ours.fileno(), producer, Interest.INPUT)
+    producer.theirs.send(b"x")
+    loop.resume(consumer, None)
+    loop.turn(loop.poll(0))
+    assert log == ["producer", "resumed consumer", "sent consumer", "sent producer"]
 
 
 @pytest.mark.slow

@@ -261,6 +261,6 @@ async def test_very_many_topics_are_looked_at_in_slices(connect: Connect) -> Non
         client = await connect(running, client_id="fast")
         assert (await alter(client, {"client-id": "fast"}, controller_mutation_rate=1))[0] == 0
         unknown = [DeleteTopicState(name=None, topic_id=UUID(int=n + 1)) for n in range(50_000)]
-        answer = await client.ask(DeleteTopicsRequest(topics=unknown), 6)
+        answer = await client.ask(DeleteTopicsRequest(topics=unknown, timeout_ms=1000), 6)
         assert {each.error_code for each in answer.responses} == {ErrorCode.UNKNOWN_TOPIC_ID}
         assert len(answer.responses) == len(unknown)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import socket
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 import trio
 
-from kafkalite.server.tls_transport import _MOST_AT_ONCE
+from kafkalite.server.tls_transport import _MOST_AT_ONCE, TlsTransport
 from kafkalite.testing import broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.create_acls import CreateAclsRequest
@@ -305,3 +306,30 @@ def test_the_client_s_goodbye_ends_the_input(connected: Ends) -> None:
         connected.client.unwrap()
     assert connected.transport.recv(10) == b""
     assert connected.transport.recv_into(memoryview(bytearray(10))) == 0
+
+
+async def test_a_closed_connection_is_gone_without_the_garbage_collector(tmp_path: Path) -> None:
+    """Thousands of half handshakes leave no memory that waits to be collected."""
+    async with broker(tls="auto") as running, AsyncExitStack() as stack:
+        streams = Streams(running, stack)
+        gc.collect()
+        gc.disable()
+        try:
+            for hello in (b"", b"GET / HTTP/1.1\r\n\r\n", bytes.fromhex("16030100c8010000")):
+                below = await streams.plain()
+                await below.send_all(hello or b"\x16")
+                await below.aclose()
+            client = await streams.with_tls()
+            await client.ask(ALL)
+            await client.stream.aclose()
+            end = trio.current_time() + 5
+            while living(TlsTransport) and trio.current_time() < end:  # noqa: ASYNC110 - no event
+                await trio.sleep(0.01)
+            assert not living(TlsTransport)
+        finally:
+            gc.enable()
+
+
+def living(kind: type) -> int:
+    """The objects of a class that there are, garbage included."""
+    return sum(isinstance(each, kind) for each in gc.get_objects())

@@ -17,6 +17,10 @@ from kafkalite.clock import SystemClock
 from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_coordinator_adapter import TopicNames
+from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
+from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
+from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
+from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
@@ -58,7 +62,15 @@ class Leader:
             topics=topics,
             config=self.config,
             group_coordinator=self.groups,
-            transaction_coordinator=SimpleNamespace(is_ending=lambda transactional_id: False),
+            # It coordinates nothing, and is one, as the compiled build takes nothing else.
+            transaction_coordinator=TransactionCoordinator(
+                TransactionConfig(60_000, 10**9, 10**9, 10**9),
+                TransactionLog(topics, clock.now_ms, lambda: 2),
+                MarkerWriter(topics, self.groups, clock.now_ms),
+                now_ms=clock.now_ms,
+                new_producer_id=lambda node_id: 5,
+                server_version=lambda: 2,
+            ),
         )
         self.gate = transaction_gate(world.joins)
 

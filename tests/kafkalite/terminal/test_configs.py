@@ -8,6 +8,7 @@ import click
 import pytest
 
 import kafkalite.testing
+from kafkalite.terminal import configs as words
 from kafkalite.terminal.configs import pairs
 from tests.kafkalite.terminal.conftest import Ran, Run
 
@@ -53,9 +54,22 @@ def test_a_brokers_and_a_groups(run: Run) -> None:
     assert configs(shown) == {interval: "6000"}
 
 
-def test_of_everything(run: Run, topic: str) -> None:
+@pytest.mark.parametrize("at_once", [1, 100])
+def test_of_everything(
+    run: Run,
+    kafka: kafkalite.testing.broker,
+    topic: str,
+    at_once: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(words, "_AT_ONCE", at_once)
+    kafka.create_topic(f"{topic}-too", configs={"retention.ms": 6000})
     run("configs", "--topic", topic, "--add-config", "retention.ms=5000")
     rows: list[dict[str, Any]] = run("configs", "--json").json
+    of_topics = [
+        (each["entity_name"], each["value"]) for each in rows if topic in each["entity_name"]
+    ]
+    assert of_topics == [(topic, "5000"), (f"{topic}-too", "6000")]
     assert {"entity_type": "topic", "entity_name": topic, "name": "retention.ms"}.items() <= next(
         each for each in rows if each["entity_name"] == topic
     ).items()

@@ -85,6 +85,24 @@ def test_a_group_without_members(run: Run, kafka: kafkalite.testing.broker, topi
     assert "offsets-only" in group_names(Kafka(Target(kafka.bootstrap)))
 
 
+def test_groups_of_a_type_or_in_a_state(
+    run: Run, kafka: kafkalite.testing.broker, topic: str
+) -> None:
+    kafka.seed({"groups": [{"id": "waiting", "offsets": {topic: {0: 0}}}]})
+
+    def names(*flags: str) -> set[str]:
+        return {each["group"] for each in run("groups", "--json", *flags).json}
+
+    with member(kafka, "working", topic, "consumer"):
+        assert {"waiting", "working"} <= names()
+        assert "working" in names("--type", "consumer")
+        assert "waiting" not in names("--type", "consumer")
+        assert "working" not in names("--type", "classic,share")
+        assert "waiting" in names("--state", "Empty,dead")
+        assert names("--state", "stable", "--type", "Consumer") == {"working"}
+        assert names("--type", "streams") == set()
+
+
 def test_offsets_of_a_topic_that_is_gone(
     run: Run, kafka: kafkalite.testing.broker, topic: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""Share groups and groups of Kafka Streams in the words of the terminal."""
+"""Share groups, groups of Kafka Streams, and states that librdkafka has no name for."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kafkalite.terminal.connection import Connection
 from kafkalite.terminal.groups import group_names
 from kafkalite.terminal.kafka import Kafka
 from kafkalite.terminal.target import Target
+from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.share_fetch import (
     AcknowledgementBatch,
@@ -145,6 +146,31 @@ def test_a_group_of_kafka_streams(
     assert [group, "Stable", "1", "2", "-"] in run("lag").lines
 
 
+def reconcile(connection: Connection, group: str, topic: str) -> None:
+    """The first of two members has not given up what the second is to have."""
+    for member_id in ("m-1", "m-2"):
+        joining: dict[str, Any] = {"rebalance_timeout_ms": 60_000, "topic_partitions": []}
+        asked(
+            connection,
+            ConsumerGroupHeartbeatRequest(
+                group, member_id, 0, subscribed_topic_names=[topic], **joining
+            ),
+        )
+
+
+def test_a_state_that_librdkafka_has_no_name_for(
+    run: Run, topic: str, connection: Connection
+) -> None:
+    group = f"consumers-of-{topic}"
+    reconcile(connection, group, topic)
+    assert run("group", "show", group, "--json").json["state"] == "Reconciling"
+    row = [group, "consumer", "Reconciling", "2", "1"]
+    assert row in run("groups").lines
+    assert row in run("groups", "--state", "reconciling,dead").lines
+    assert row not in run("groups", "--state", "assigning,stable").lines
+    assert [group, "Reconciling", "2", "2", "-"] in run("lag").lines
+
+
 def test_a_setting_that_only_librdkafka_knows_leaves_them_out(run: Run) -> None:
     """It is said, and the groups of consumers are shown all the same."""
     with kafkalite.testing.broker(sasl="oauthbearer:alice:x", profile="test") as secured:
@@ -155,9 +181,21 @@ def test_a_setting_that_only_librdkafka_knows_leaves_them_out(run: Run) -> None:
         with closing(Connection(host, int(port), settings)) as connection:
             connection.ask(FindCoordinatorRequest(coordinator_keys=["left-out"]))
             asked(connection, ShareGroupHeartbeatRequest("left-out", "m-1", 0, None, ["t"]))
+            reconcile(connection, "unnamed", "t")
         said = [word for each in settings.items() for word in ("-X", "=".join(each))]
-        assert len(run("groups", "-b", secured.bootstrap, *said).lines) == 3
+        assert len(run("groups", "-b", secured.bootstrap, *said).lines) == 4
         scoped = "sasl.oauthbearer.config=principal=alice scope=all"
-        told = run("groups", "-b", secured.bootstrap, *said, "-X", scoped)
-    assert [line[0] for line in told.lines] == ["GROUP", "plain-one"]
+        told, assigning, stable, shown = (
+            run(*words, "-b", secured.bootstrap, *said, "-X", scoped)
+            for words in (
+                ("groups",),
+                ("groups", "--state", "assigning"),
+                ("groups", "--state", "stable"),
+                ("group", "show", "unnamed"),
+            )
+        )
+    assert [line[0] for line in told.lines] == ["GROUP", "plain-one", "unnamed"]
+    assert [line[0] for line in assigning.lines] == ["GROUP", "unnamed"], "it may be"
+    assert stable.lines == [["GROUP", "TYPE", "STATE", "MEMBERS", "COORDINATOR"]]
+    assert ["state", "Assigning", "or", "Reconciling"] in shown.lines
     assert "scope of sasl.oauthbearer.config is for librdkafka alone" in told.error

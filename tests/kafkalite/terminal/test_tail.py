@@ -6,6 +6,7 @@ import json
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 import click
@@ -56,6 +57,36 @@ def test_since_a_time(run: Run, kafka: kafkalite.testing.broker, topic: str, now
     assert values(run("tail", topic, "--since", "1m", "--json")) == []
     then = datetime.fromtimestamp(now_ms / 1000 - 1800).isoformat()
     assert values(run("tail", topic, "--since", then, "--json")) == ["10"]
+
+
+def test_the_words_of_kcat_kafkas_own_tools_and_rpk(
+    run: Run, kafka: kafkalite.testing.broker, topic: str, now_ms: int
+) -> None:
+    for each in range(6):
+        kafka.produce(topic, str(each), timestamp=now_ms - 60_000 * (10 - each))
+    everything = [str(each) for each in range(6)]
+    for word in ("beginning", "earliest", "start", "0", "-100"):
+        assert values(run("tail", topic, "-J", "-o", word)) == everything
+    for word in ("end", "latest", "6", "100"):
+        assert values(run("tail", topic, "-J", "-o", word)) == []
+    assert values(run("tail", topic, "-J", "--from-beginning")) == everything
+    assert values(run("tail", topic, "-J", "-o", "-2")) == ["4", "5"]
+    for word in (f"s@{now_ms - 450_000}", f"@{now_ms - 450_000}", "@450s"):
+        assert values(run("tail", topic, "-J", "-o", word)) == ["3", "4", "5"]
+    assert values(run("tail", topic, "-J", "--from-beginning", "-c", "2")) == ["0", "1"]
+    assert values(run("tail", topic, "-J", "-n", "3", "--max-messages", "2")) == ["3", "4"]
+
+
+def test_following_ends_after_so_many(
+    run: Run, kafka: kafkalite.testing.broker, topic: str
+) -> None:
+    kafka.produce(topic, "before", count=2)
+    with ThreadPoolExecutor(1) as pool:
+        tail = pool.submit(run, "tail", topic, "-f", "-c", "3", "--json")
+        while not tail.done():
+            kafka.produce(topic, "after")
+            time.sleep(0.05)
+    assert values(tail.result()) == ["before", "before", "after"]
 
 
 def test_offsets_without_records_are_not_counted(
@@ -113,7 +144,9 @@ def test_following(kafka: kafkalite.testing.broker, topic: str) -> None:
 
 def test_a_time_is_a_duration_or_a_date() -> None:
     now_ms = time.time() * 1000
-    assert moment_ms("5m") == pytest.approx(now_ms - 300_000, abs=10_000)
-    assert moment_ms("2026-11-22T14:05:00+00:00") == 1_795_356_300_000
+    for text in ("5m", "-5m"):  # the second as the page has it
+        assert moment_ms(text, "--since") == pytest.approx(now_ms - 300_000, abs=10_000)
+    assert moment_ms("2026-11-22T14:05:00+00:00", "--since") == 1_795_356_300_000
+    assert moment_ms("1795356300000", "--since") == 1_795_356_300_000
     with pytest.raises(click.UsageError, match="--since soon"):
-        moment_ms("soon")
+        moment_ms("soon", "--since")

@@ -11,7 +11,7 @@ from kafkalite.wire.schema import field, metadata_record
 class UserScramCredentialRecord:
     name: str = field(string)
     mechanism: int = field(int8)
-    salt: bytes = field(bytes_)
-    stored_key: bytes = field(bytes_)
-    server_key: bytes = field(bytes_)
+    salt: bytes = field(bytes_, sensitive=True)
+    stored_key: bytes = field(bytes_, sensitive=True)
+    server_key: bytes = field(bytes_, sensitive=True)
     iterations: int = field(int32)

@@ -31,8 +31,8 @@ function Report({ report }) {
 
 function Due({ clock }) {
   const columns = [
-    { key: "in", title: "In", width: "110px", align: "end", cell: (row) => html`<b>${duration(Math.max(0, row.at_ms - clock.now_ms))}</b>` },
-    { key: "at", title: "At", width: "170px", cell: (row) => html`<span class="mono soft">${when(row.at_ms, clock.now_ms)}</span>` },
+    { key: "in", title: "In", width: "84px", align: "end", cell: (row) => html`<b>${duration(Math.max(0, row.at_ms - clock.now_ms))}</b>` },
+    { key: "at", title: "At", wide: true, width: "170px", cell: (row) => html`<span class="mono soft">${when(row.at_ms, clock.now_ms)}</span>` },
     { key: "what", title: "What", cell: (row) => row.what },
   ];
   return html`<section class="section"><h2>Due next <span class="soft">${clock.frozen ? "time stands still" : ""}</span></h2>
@@ -51,7 +51,7 @@ export function Clock({ cluster, clock }) {
     again();
   };
   const advance = async (fields) => {
-    const made = await attempt(() => ask("POST", at(cluster, "clock", "advance"), { members, ...fields }), (told) => `${duration(told.now_ms - told.from_ms)} later: ${many(told.fired.length, "thing")} happened`);
+    const made = await attempt(() => ask("POST", at(cluster, "clock", "advance"), { members, ...fields }), (told) => `${duration(told.now_ms - told.from_ms)} later: ${told.fired.length ? `${many(told.fired.length, "thing")} happened` : "nothing was due"}`);
     if (made) setReport(made);
     again();
   };

@@ -28,24 +28,24 @@ export function useFiltered(entries, query) {
 }
 
 const COLUMNS = [
-  { key: "received", title: "Time", width: "110px", cell: (row) => html`<span class="mono soft">${shownTime(row.received_ms)}</span>` },
+  { key: "received", title: "Time", width: "108px", cell: (row) => html`<span class="mono soft">${shownTime(row.received_ms)}</span>` },
   { key: "client", title: "Client", width: "minmax(76px, 1.2fr)", cell: (row) => html`${row.client_id || html`<span class="null">none</span>`} <span class="mono soft">${row.connection.split(":").at(-1)}</span>` },
-  { key: "api", title: "Request", width: "minmax(104px, 1.3fr)", cell: (row) => html`<i class="dot ${toneOf(row)}"></i>${row.api} <span class="soft">v${row.version}</span>` },
+  { key: "api", title: "Request", width: "minmax(104px, 1.6fr)", cell: (row) => html`<i class="dot ${toneOf(row)}"></i>${row.api} <span class="soft">v${row.version}</span>` },
   { key: "topics", title: "Topics", wide: true, width: "minmax(60px, 1.2fr)", cell: (row) => (row.topics || []).join(", ") },
   {
-    key: "error", title: "Outcome", width: "minmax(84px, 1.4fr)",
+    key: "error", title: "Outcome", width: "minmax(84px, 1.3fr)",
     cell: (row) => html`${row.error ? html`<${Badge} tone="bad">${row.error}<//>` : row.outcome === "answered" ? html`<span class="soft">answered</span>` : html`<${Badge} tone="warn">${row.outcome}<//>`}
       ${row.fault && html` <${Badge} tone="fault">${row.fault}<//>`}`,
   },
   { key: "took", title: "Took", width: "72px", align: "end", sort: (row) => endOf(row) - row.received_ms, cell: (row) => (row.answered_ms == null ? "–" : duration(row.answered_ms - row.received_ms)) },
   { key: "parked", title: "Parked", wide: true, width: "86px", align: "end", sort: (row) => row.parked_ms || 0, cell: (row) => (row.parked_ms ? html`<span class="soft">${duration(row.parked_ms)}</span>` : "") },
-  { key: "size", title: "Bytes", wide: true, width: "112px", align: "end", sort: (row) => row.request_bytes, cell: (row) => html`<span class="soft">${bytes(row.request_bytes)} → ${bytes(row.answer_bytes || 0)}</span>` },
+  { key: "size", title: "Bytes", wide: true, width: "112px", align: "end", sort: (row) => row.request_bytes, cell: (row) => html`<span class="soft">${bytes(row.request_bytes)}${row.answered_ms == null ? "" : ` → ${bytes(row.answer_bytes || 0)}`}</span>` },
 ];
 
 const keyOf = (row) => row.seq;
 
 /** `decoded(entry)` gives what the panel shows, { decoded, error }; it is a hook. */
-export function Conversation({ entries, marks, query, useDecoded, onFault, isLive = false, children }) {
+export function Conversation({ entries, marks, query, useDecoded, onFault, isLive = false, span, children }) {
   const filter = useRef(null);
   const shown = useFiltered(entries, query);
   const apis = useMemo(() => [...new Set(entries.map((entry) => entry.api))].sort(), [entries]);
@@ -74,7 +74,7 @@ export function Conversation({ entries, marks, query, useDecoded, onFault, isLiv
       ${children}
       <${Button} onClick=${save} disabled=${!shown.length} title="What is shown, a JSON value a line">Save list<//>
     </div>
-    <div class="lanes" role="group" aria-label="Lanes of the connections" tabindex="0"><${Timeline} entries=${shown} marks=${marks} selected=${selected} onSelect=${select} /></div>
+    <div class="lanes" role="group" aria-label="Lanes of the connections" tabindex="0"><${Timeline} entries=${shown} marks=${marks} selected=${selected} onSelect=${select} span=${span} /></div>
     <div class="split wide ${chosen ? "" : "closed"}">
       <${Grid} label="Requests" fill narrow=${Boolean(chosen)} columns=${COLUMNS} rows=${shown} keyOf=${keyOf} selected=${selected} onSelect=${select} stick=${isLive && !chosen}
         tone=${(row) => (row.error ? "marked" : "")} />

@@ -26,7 +26,7 @@ export function Exchange({ entry, decoded, error, onClose, onFault }) {
     <dl class="pairs">
       <dt>Client</dt><dd>${entry.client_id || html`<span class="null">no client.id</span>`} <span class="mono soft">${entry.connection}</span></dd>
       <dt>Came</dt><dd class="mono">${shownTime(entry.received_ms)} ${Math.abs(entry.cluster_ms - entry.received_ms) > 1000 && html`<span class="soft">by the cluster's clock ${shownTime(entry.cluster_ms)}, </span>`}<span class="soft">no. ${entry.seq}, correlation id ${entry.correlation_id}</span></dd>
-      <dt>Took</dt><dd>${took === null ? "no answer" : duration(took)}${entry.parked_ms ? html` <span class="soft">of that parked ${duration(entry.parked_ms)}</span>` : ""}</dd>
+      <dt>Took</dt><dd>${took === null ? "no answer" : duration(took)}${entry.parked_ms ? html`, <span class="soft">${duration(entry.parked_ms)} of it parked</span>` : ""}</dd>
     </dl>
     <div class="side-by-side">
       <section class="value-box"><h3>Request <span class="soft">${bytes(entry.request_bytes)}</span></h3>

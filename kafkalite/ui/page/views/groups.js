@@ -18,12 +18,12 @@ export function stateTone(state) {
 export const lagOf = (group) => group.offsets.reduce((sum, each) => sum + each.lag, 0);
 
 const COLUMNS = (cluster) => [
-  { key: "id", title: "Group", width: "minmax(160px, 2fr)", sort: (row) => row.id, cell: (row) => html`<a href=${href(cluster, "groups", row.id)}>${row.id}</a>` },
-  { key: "state", title: "State", width: "170px", sort: (row) => row.state, cell: (row) => html`<${Badge} tone=${stateTone(row.state)}>${row.state}<//>` },
-  { key: "type", title: "Protocol", width: "100px", sort: (row) => row.type, cell: (row) => html`<span class="soft">${row.type}</span>` },
-  { key: "members", title: "Members", width: "90px", align: "end", sort: (row) => row.members.length, cell: (row) => number(row.members.length) },
-  { key: "lag", title: "Lag", width: "110px", align: "end", sort: lagOf, cell: (row) => (lagOf(row) ? html`<b>${number(lagOf(row))}</b>` : html`<span class="soft">0</span>`) },
-  { key: "topics", title: "Topics", width: "minmax(0, 2fr)", cell: (row) => [...new Set(row.offsets.map((each) => each.topic))].join(", ") },
+  { key: "id", title: "Group", width: "minmax(110px, 2fr)", sort: (row) => row.id, cell: (row) => html`<a href=${href(cluster, "groups", row.id)}>${row.id}</a>` },
+  { key: "state", title: "State", width: "minmax(80px, 170px)", sort: (row) => row.state, cell: (row) => html`<${Badge} tone=${stateTone(row.state)}>${row.state}<//>` },
+  { key: "type", title: "Protocol", wide: true, width: "100px", sort: (row) => row.type, cell: (row) => html`<span class="soft">${row.type}</span>` },
+  { key: "members", title: "Members", width: "78px", align: "end", sort: (row) => row.members.length, cell: (row) => number(row.members.length) },
+  { key: "lag", title: "Lag", width: "minmax(60px, 110px)", align: "end", sort: lagOf, cell: (row) => (lagOf(row) ? html`<b>${number(lagOf(row))}</b>` : html`<span class="soft">0</span>`) },
+  { key: "topics", title: "Topics", wide: true, width: "minmax(0, 2fr)", cell: (row) => [...new Set(row.offsets.map((each) => each.topic))].join(", ") },
 ];
 
 export function Groups({ cluster, route }) {

@@ -5,8 +5,8 @@ const TONES = [
   [/^clock/, "accent"],
   [/^(group|member|rebalance)/, "warn"],
   [/^node|^leader/, "bad"],
-  [/^transaction/, "fault"],
-  [/^reset|^restart/, "bad"],
+  [/^transaction|^producer/, "fault"],
+  [/^cluster/, "bad"],
 ];
 
 /** Connections come and go with every client: their lanes say it already. */

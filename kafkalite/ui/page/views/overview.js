@@ -136,7 +136,7 @@ export function Overview({ cluster, here, faults }) {
     ${down.length > 0 && html`<p class="warning" role="status">${down.length === 1 ? `Node ${down[0].node} is` : `Nodes ${down.map((each) => each.node).join(", ")} are`} down.</p>`}
     ${waiting.length > 0 && html`<p class="warning" role="status"><span>${many(waiting.length, "fault has", "faults have")} not been applied yet.</span>
       <a href=${href(cluster, "faults")}>See what came instead</a></p>`}
-    <div class="columns">
+    <div class="plots">
       ${plot("Requests a second", "requests", "accent", short, traffic)}
       ${plot("Records written a second", "records", "accent", short)}
       ${plot("Bytes written a second", "bytes", "ok", bytes)}

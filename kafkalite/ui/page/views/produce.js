@@ -18,7 +18,7 @@ export function Produce({ cluster, topic, done }) {
     const record = {
       key: key === "" ? null : key,
       value: isNull ? null : value,
-      partition: Number(partition),
+      partition: partition === "" ? null : Number(partition),
       headers: headersOf(headers),
       count: Number(count || 1),
       value_encoding: encoding,
@@ -38,7 +38,7 @@ export function Produce({ cluster, topic, done }) {
         <label class="check"><input type="checkbox" checked=${isNull} onChange=${(event) => setNull(event.target.checked)} />null (a tombstone)</label>
         <${Field} label="Value is"><select name="encoding"><option value="utf-8">text</option><option value="base64">base64</option></select><//>
         <${Field} label="Key (empty: none)"><input name="key" autocomplete="off" spellcheck="false" /><//>
-        <${Field} label="Partition"><select name="partition">${topic.partitions.map((each) => html`<option>${each.partition}</option>`)}</select><//>
+        <${Field} label="Partition"><select name="partition"><option value="">as Java chooses</option>${topic.partitions.map((each) => html`<option>${each.partition}</option>`)}</select><//>
         <${Field} label="How many"><input name="count" type="number" min="1" max="100000" defaultValue="1" /><//>
         <${Field} label="Time (empty: now)"><input name="timestamp" placeholder="-7d" autocomplete="off" /><//>
         <${Field} label="Headers, a line each" wide><textarea name="headers" rows="2" placeholder="name: value" spellcheck="false"></textarea><//>

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, at } from "../api.js";
-import { bytes, many, number, when } from "../format.js";
+import { bytes, many, number, timeOf, when } from "../format.js";
 import { Grid } from "../grid.js";
 import { html } from "../html.js";
 import { useFilterKey, useKeys } from "../keys.js";
@@ -20,13 +20,6 @@ const BEGINNINGS = [["newest", "Newest"], ["oldest", "Oldest"], ["offset", "Offs
 
 const keyOf = (record) => `${record.partition}-${record.offset}`;
 
-/** A time as people write it: "-5m", or a date with or without a time. */
-function timeOf(text) {
-  if (text.startsWith("-")) return text;
-  const ms = /^\d{10,}$/.test(text) ? Number(text) : Date.parse(text.trim().replace(" ", "T"));
-  return Number.isNaN(ms) ? undefined : ms;
-}
-
 function question(query) {
   const asked = { count: AT_ONCE, preview: 400 };
   if (query.partition) asked.partition = Number(query.partition);
@@ -34,7 +27,7 @@ function question(query) {
   if (query.in) asked.within = [query.in];
   if (query.committed) asked.committed = true;
   if (query.from === "offset" && query.offset) asked.from = Number(query.offset);
-  if (query.from === "time" && query.time) asked.since = timeOf(query.time);
+  if (query.from === "time" && query.time) asked.since = timeOf(query.time) ?? query.time;
   if (!query.from || query.from === "newest") asked.newest = true;
   return asked;
 }
@@ -113,11 +106,11 @@ function useFollowing(path, asked, found, setFound, isFollowing) {
 }
 
 const COLUMNS = [
-  { key: "partition", title: "Part.", width: "52px", align: "end", cell: (row) => row.partition },
-  { key: "offset", title: "Offset", width: "84px", align: "end", cell: (row) => number(row.offset) },
-  { key: "timestamp", title: "Time", width: "minmax(104px, 150px)", cell: (row) => html`<span class="mono soft">${when(row.timestamp)}</span>` },
-  { key: "key", title: "Key", width: "minmax(104px, 1fr)", cell: (row) => preview(row.key, row.key_encoding) },
-  { key: "value", title: "Value", width: "minmax(120px, 4fr)", cell: (row) => preview(row.value, row.value_encoding) },
+  { key: "partition", title: "Part.", width: "48px", align: "end", cell: (row) => row.partition },
+  { key: "offset", title: "Offset", width: "70px", align: "end", cell: (row) => number(row.offset) },
+  { key: "timestamp", title: "Time", width: "minmax(88px, 150px)", cell: (row) => html`<span class="mono soft">${when(row.timestamp)}</span>` },
+  { key: "key", title: "Key", width: "minmax(70px, 1.6fr)", cell: (row) => preview(row.key, row.key_encoding) },
+  { key: "value", title: "Value", width: "minmax(90px, 3.4fr)", cell: (row) => preview(row.value, row.value_encoding) },
   { key: "headers", title: "Headers", wide: true, width: "72px", align: "end", cell: (row) => Object.keys(row.headers).length || "" },
   { key: "size", title: "Size", wide: true, width: "72px", align: "end", cell: (row) => bytes(row.size_bytes) },
 ];

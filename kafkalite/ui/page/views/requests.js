@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, at, download, follow } from "../api.js";
-import { bytes, many } from "../format.js";
+import { bytes, many, number } from "../format.js";
 import { html } from "../html.js";
 import { usePoll, useWhileSeen } from "../poll.js";
 import { attempt, Badge, Button, Empty, Head, Waiting } from "../widgets.js";
@@ -12,6 +12,8 @@ import { marksOf } from "./marks.js";
 const AT_FIRST = 2000;
 // The page keeps no more: the oldest are dropped from it.
 const MOST = 20_000;
+// The picture begins with the last minute.
+const SPAN_MS = 60_000;
 
 /** All of them in order. One that has been answered takes its own place. */
 function merged(old, fresh) {
@@ -28,11 +30,20 @@ function merged(old, fresh) {
 function useEntries(cluster, isPaused) {
   const [entries, setEntries] = useState([]);
   const [events, setEvents] = useState([]);
+  const [missed, setMissed] = useState(0);
   const place = useRef("");
-  useEffect(() => {
-    place.current = "";
+  // What was cleared is not missed.
+  const isCleared = useRef(false);
+  const forget = () => {
+    isCleared.current = true;
     setEntries([]);
     setEvents([]);
+    setMissed(0);
+  };
+  useEffect(() => {
+    place.current = "";
+    forget();
+    isCleared.current = false;
   }, [cluster]);
   const take = (requests, changes) => {
     if (requests.length) setEntries((old) => merged(old, requests));
@@ -56,15 +67,13 @@ function useEntries(cluster, isPaused) {
       await follow(at(cluster, "stream"), { after: place.current, waiting: true }, signal, (messages) => {
         place.current = messages.at(-1).id;
         take(messages.flatMap((each) => each.request || []), messages.flatMap((each) => each.event || []));
+        if (!isCleared.current) setMissed((old) => messages.reduce((sum, each) => sum + (each.missed || 0), old));
+        isCleared.current = false;
       });
     },
     [cluster, isPaused],
   );
-  const forget = () => {
-    setEntries([]);
-    setEvents([]);
-  };
-  return { entries, events, forget };
+  return { entries, events, missed, forget };
 }
 
 function useDecodedIn(cluster) {
@@ -87,7 +96,7 @@ function useDecodedIn(cluster) {
 export function Requests({ cluster, route }) {
   const spy = usePoll(at(cluster, "spy"), {}, 2000);
   const [isPaused, setPaused] = useState(false);
-  const { entries, events, forget } = useEntries(cluster, isPaused);
+  const { entries, events, missed, forget } = useEntries(cluster, isPaused);
   const marks = useMemo(() => marksOf(events), [events]);
   const useDecoded = useDecodedIn(cluster);
   if (!spy.data) return html`<${Head} title="Requests" /><${Waiting} error=${spy.error} />`;
@@ -118,10 +127,11 @@ export function Requests({ cluster, route }) {
       <${Button} onClick=${trace} title="All that is kept, as a file that this page opens">Save trace<//>
     <//>
     ${entries.length
-      ? html`<${Conversation} entries=${entries} marks=${marks} query=${route.query} useDecoded=${useDecoded} onFault=${fault} isLive=${!isPaused}>
+      ? html`<${Conversation} entries=${entries} marks=${marks} query=${route.query} useDecoded=${useDecoded} onFault=${fault} isLive=${!isPaused} span=${SPAN_MS}>
+          ${missed > 0 && html`<${Badge} tone="warn" title="They came faster than the spy has room for">${number(missed)} not seen<//>`}
           <${Button} kind=${isPaused ? "" : "on"} aria-pressed=${!isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? "Go on" : "Pause"}<//>
         <//>`
       : html`<${Empty} title=${isOff ? "Requests are not kept yet" : "No request has come yet"}>${isOff
-          ? "The spy costs a few microseconds a request, so it is off until it is wanted."
+          ? "“Keep requests” shows what clients send from then on. It costs a few microseconds a request, so it is off at first."
           : `${many(spy.data.events, "event")} so far.`}<//>`}`;
 }

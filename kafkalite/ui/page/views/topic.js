@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { ask, at } from "../api.js";
-import { bytes, many, number } from "../format.js";
+import { bytes, kafkaId, many, number } from "../format.js";
 import { Grid } from "../grid.js";
 import { html } from "../html.js";
 import { usePoll } from "../poll.js";
@@ -64,7 +64,8 @@ function Configs({ topic }) {
 
 export function Topic({ cluster, route }) {
   const { data, error, again } = usePoll(at(cluster, "topics", route.name));
-  if (!data) return html`<${Waiting} error=${error} />`;
+  const up = { title: "Topics", href: href(cluster, "topics") };
+  if (!data) return html`<${Head} title=${route.name} up=${up} /><${Waiting} error=${error} />`;
   const topic = summary(data);
   const tab = route.tab || "records";
   const here = (each) => href(cluster, "topics", topic.name, each);
@@ -73,7 +74,7 @@ export function Topic({ cluster, route }) {
     if (done) go(href(cluster, "topics"));
   };
   return html`
-    <${Head} title=${topic.name} up=${{ title: "Topics", href: href(cluster, "topics") }}>
+    <${Head} title=${topic.name} up=${up}>
       <${Produce} cluster=${cluster} topic=${topic} done=${again} />
       <${Asking} label="Delete" title=${`Delete ${topic.name}?`} text=${`${many(topic.records, "record")} will be gone.`} onSubmit=${remove} />
     <//>
@@ -82,7 +83,7 @@ export function Topic({ cluster, route }) {
       ["Partitions", number(topic.partitions.length)],
       ["Size", bytes(topic.size)],
       topic.configs["cleanup.policy"] && ["Cleanup", topic.configs["cleanup.policy"]],
-      ["Topic id", html`<span class="mono">${topic.topic_id}</span>`],
+      ["Topic id", html`<span class="mono">${kafkaId(topic.topic_id)}</span>`],
     ]} />
     <${Tabs} label="Parts of the topic" current=${tab} tabs=${[
       ["records", "Records", here("records")],

@@ -62,13 +62,13 @@ function Create({ cluster, done }) {
 }
 
 const COLUMNS = (cluster) => [
-  { key: "name", title: "Topic", width: "minmax(160px, 2fr)", sort: (row) => row.name, cell: (row) => html`<a href=${href(cluster, "topics", row.name)}>${row.name}</a>` },
-  { key: "partitions", title: "Partitions", width: "96px", align: "end", sort: (row) => row.partitions.length, cell: (row) => number(row.partitions.length) },
-  { key: "records", title: "Records", width: "120px", align: "end", sort: (row) => row.records, cell: (row) => number(row.records) },
-  { key: "rate", title: "A second", width: "92px", align: "end", sort: (row) => row.rate, cell: (row) => (row.rate ? short(row.rate) : html`<span class="soft">–</span>`) },
-  { key: "size", title: "Size", width: "92px", align: "end", sort: (row) => row.size, cell: (row) => bytes(row.size) },
+  { key: "name", title: "Topic", width: "minmax(130px, 2fr)", sort: (row) => row.name, cell: (row) => html`<a href=${href(cluster, "topics", row.name)}>${row.name}</a>` },
+  { key: "partitions", title: "Partitions", width: "88px", align: "end", sort: (row) => row.partitions.length, cell: (row) => number(row.partitions.length) },
+  { key: "records", title: "Records", width: "96px", align: "end", sort: (row) => row.records, cell: (row) => number(row.records) },
+  { key: "rate", title: "A second", wide: true, width: "92px", align: "end", sort: (row) => row.rate, cell: (row) => (row.rate ? short(row.rate) : html`<span class="soft">–</span>`) },
+  { key: "size", title: "Size", wide: true, width: "92px", align: "end", sort: (row) => row.size, cell: (row) => bytes(row.size) },
   {
-    key: "notes", title: "Configs", width: "minmax(0, 2fr)",
+    key: "notes", title: "Configs", wide: true, width: "minmax(0, 2fr)",
     cell: (row) => html`${row.leaderless.length > 0 && html`<${Badge} tone="bad">no leader: ${ranges(row.leaderless)}<//> `}
       <span class="mono soft">${Object.entries(row.configs).map(([name, value]) => `${name}=${value}`).join("  ")}</span>`,
   },

@@ -17,13 +17,13 @@ function tone(state) {
 }
 
 const COLUMNS = (now) => [
-  { key: "id", title: "Transactional id", width: "minmax(140px, 2fr)", sort: (row) => row.id, cell: (row) => html`<span class="mono">${row.id}</span>` },
+  { key: "id", title: "Transactional id", width: "minmax(110px, 2fr)", sort: (row) => row.id, cell: (row) => html`<span class="mono">${row.id}</span>` },
   { key: "state", title: "State", width: "130px", sort: (row) => row.state, cell: (row) => html`<${Badge} tone=${tone(row.state)}>${row.state}<//>` },
   { key: "producer", title: "Producer id", wide: true, width: "110px", align: "end", sort: (row) => row.producer_id, cell: (row) => number(row.producer_id) },
   { key: "epoch", title: "Epoch", wide: true, width: "70px", align: "end", cell: (row) => row.producer_epoch },
-  { key: "started", title: "Began", width: "120px", cell: (row) => html`<span class="mono soft">${row.started_ms > 0 ? when(row.started_ms, now) : "–"}</span>` },
+  { key: "started", title: "Began", wide: true, width: "120px", cell: (row) => html`<span class="mono soft">${row.started_ms > 0 ? when(row.started_ms, now) : "–"}</span>` },
   { key: "left", title: "Times out in", width: "110px", align: "end", cell: (row) => (row.state === "Ongoing" ? duration(Math.max(0, row.started_ms + row.timeout_ms - now)) : html`<span class="soft">${duration(row.timeout_ms)}</span>`) },
-  { key: "partitions", title: "Partitions", width: "minmax(0, 2fr)", cell: (row) => row.partitions.join(", ") },
+  { key: "partitions", title: "Partitions", wide: true, width: "minmax(0, 2fr)", cell: (row) => row.partitions.join(", ") },
 ];
 
 function Transaction({ cluster, row, again }) {

@@ -55,13 +55,13 @@ def test_criteria_of_files() -> None:
 
 def test_without_a_check_the_files_are_the_ones_behind(tmp_path: Path) -> None:
     files = FaultyFiles(UnsyncedFiles())
-    for name in ("pread", "pwritev", "rename"):
+    for name in ("pread", "pwrite", "rename"):
         assert name not in files.__dict__
     assert not files.waits_for_disk
     files.set_check(lambda operation, path: None)
-    assert "pwritev" in files.__dict__
+    assert "pwrite" in files.__dict__
     files.set_check(None)
-    assert "pwritev" not in files.__dict__
+    assert "pwrite" not in files.__dict__
     assert FaultyFiles(FILES).waits_for_disk
     files.write(tmp_path / "f", b"data")
     assert files.read(tmp_path / "f") == b"data"
@@ -81,7 +81,7 @@ def test_each_operation_fails_as_the_rule_says(tmp_path: Path, operation: str) -
     def all_of_them() -> None:
         descriptor = files.open(path, os.O_RDWR)
         try:
-            files.pwritev(descriptor, [b"more"], 0)
+            files.pwrite(descriptor, b"more", 0)
             files.sync(descriptor)
             files.pread(descriptor, 4, 0)
         finally:
@@ -126,7 +126,7 @@ def test_a_short_operation_does_so_many_bytes(tmp_path: Path, slowly: bool) -> N
     book.add(Rule(when=When(disk="read"), do=(short(3), *([delay("1ms")] if slowly else []))))
     files.set_check(check_of(book))
     descriptor = files.open(path, os.O_RDWR)
-    assert files.pwritev(descriptor, [b"one", b"two", b"three"], 1) == 5
+    assert files.pwrite(descriptor, b"onetwothree", 1) == 5
     assert path.read_bytes() == b"donetw"
     if slowly:
         with cached_only, pytest.raises(NotCached):
@@ -134,7 +134,7 @@ def test_a_short_operation_does_so_many_bytes(tmp_path: Path, slowly: bool) -> N
     with cached_only:
         assert files.pread(descriptor, 6, 0) == b"don"
     assert files.pread(descriptor, 6, 0) == b"donetw"
-    assert files.pwritev(descriptor, [b"three"], 0) == 5
+    assert files.pwrite(descriptor, b"three", 0) == 5
     files.close(descriptor)
 
 

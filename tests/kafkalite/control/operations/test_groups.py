@@ -110,3 +110,19 @@ async def test_a_fenced_producer_is_told_so(broker: test_broker, writer: Transac
     await k.transaction(writer.id).abort()
     await k.wait.transaction(writer.id, "CompleteAbort")
     assert await writer.produce(b"w") is ErrorCode.INVALID_PRODUCER_EPOCH
+
+
+async def test_a_group_goes_on_from_a_time(broker: test_broker) -> None:
+    k: Any = broker.asynchronous
+    await k.create_topic("t", partitions=2)
+    now_ms = (await k.clock.show()).now_ms
+    for age_ms in (7_200_000, 3_600_000, 60_000):
+        await k.produce("t", "v", timestamp=now_ms - age_ms)
+    for since, offset in (("-90m", 1), (now_ms - 3_600_000, 1), ("-3h", 0), ("-1s", 3)):
+        group = await k.group("g").seek("t", since=since)
+        assert [each.offset for each in group.offsets] == [offset, 0]
+    for wrong in ({}, {"to": 1, "since": "-1m"}):
+        with pytest.raises(Problem, match="give one of `to` and `since`"):
+            await k.group("g").seek("t", **wrong)
+    with pytest.raises(Problem, match="since"):
+        await k.group("g").seek("t", since="yesterday")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from confluent_kafka import TopicPartition
+
 from kafkalite.control.spy.commits import SECOND_NS, Commits
 from kafkalite.testing import broker
-from tests.kafkalite.control.clients import consumer, produced
+from tests.kafkalite.control.clients import consumer, produced, producer
 
 
 class Told:
@@ -42,6 +44,15 @@ def test_each_group_has_its_own_sum() -> None:
     assert told.events == [("a", 1, 1), ("b", 1, 1)]
 
 
+def told(k: broker, group: str) -> list[tuple[int, int]]:
+    """The commits of a group and the offsets in them, by the event."""
+    return [
+        (int(each.about["commits"]), int(each.about["offsets"]))
+        for each in k.events("offsets.committed")
+        if each.about["group"] == group
+    ]
+
+
 def test_the_commits_of_a_client_are_told(k: broker) -> None:
     k.create_topic("committed")
     assert produced(k, "committed", b"a", b"b") == [None, None]
@@ -53,6 +64,21 @@ def test_the_commits_of_a_client_are_told(k: broker) -> None:
             reader.commit(message, asynchronous=False)
             seen += 1
     reader.close()
-    events = [e for e in k.events("offsets.committed") if e.about["group"] == "committing"]
-    assert sum(int(each.about["commits"]) for each in events) == 2
-    assert sum(int(each.about["offsets"]) for each in events) == 2
+    commits, offsets = zip(*told(k, "committing"), strict=True)
+    assert (sum(commits), sum(offsets)) == (2, 2)
+
+
+def test_the_commits_of_a_transaction_are_told_when_it_commits(k: broker) -> None:
+    k.create_topic("committed")
+    made = producer(k, **{"transactional.id": "exactly"})
+    reader = consumer(k, "in-transactions")
+    made.init_transactions(30)
+    for end in (made.abort_transaction, made.commit_transaction):
+        made.begin_transaction()
+        positions = [TopicPartition("committed", 0, 5)]
+        made.send_offsets_to_transaction(positions, reader.consumer_group_metadata(), 30)
+        assert told(k, "in-transactions") == []
+        end(30)
+    k.wait.transaction("exactly", "CompleteCommit")
+    assert told(k, "in-transactions") == [(1, 1)]
+    reader.close()

@@ -51,6 +51,16 @@ def test_changed_configs_are_told_and_those_of_a_new_topic_are_not(k: broker) ->
     assert event.about["name"] == "retention.ms"
 
 
+def test_configs_without_effect_are_told(k: broker) -> None:
+    k.create_topic("unusual", configs={"preallocate": True, "retention.ms": 5000})
+    (event,) = events(k, "config.unsupported")
+    assert event.about == {"resource": "topic unusual", "name": "preallocate"}
+    assert event.why == "it is kept and shown, and has no effect"
+    with broker({"background.threads": 12, "num.partitions": 3}) as unusual:
+        (event,) = events(unusual, "config.unsupported")
+    assert event.about == {"resource": "broker", "name": "background.threads"}
+
+
 def test_segments_are_rolled_and_deleted(k: broker) -> None:
     """In bytes, by time, and by compaction: each with its reason."""
     k.create_topic("rolls", configs={"segment.bytes": 1_048_576, "retention.ms": 3_600_000})
@@ -101,7 +111,8 @@ def test_members_of_the_consumer_protocol(k: broker) -> None:
     (joined,) = events(k, "group.joined", group="modern")
     assert joined.about["member"] == member.member_id
     assert [each.why for each in events(k, "group.left", group="modern")] == ["it left"]
-    assert len(events(k, "rebalance.began", group="modern")) >= 2
+    began = [each.why for each in events(k, "rebalance.began", group="modern")]
+    assert (began[0], began[-1]) == ("a member came", "a member went")
     assert events(k, "rebalance.ended", group="modern")[-1].about["members"] == 0
 
 

@@ -121,3 +121,17 @@ def test_an_error_of_one_partition_with_its_words_or_kafka_s(
     assert (failed.count, failed.error_code) == (0, ErrorCode.FENCED_STATE_EPOCH)
     assert (failed.error_message or "").startswith(words)
     assert done == Answer(1, 5)
+
+
+def test_a_partition_named_twice_is_asked_twice_and_has_the_last_result(
+    group: OneShareGroup,
+) -> None:
+    asked: list[int] = []
+
+    def work(key: SharePartitionKey, one: Asked) -> dict[str, int]:
+        asked.append(one.partition)
+        return {"count": len(asked)}
+
+    (topic,) = answers(group, work, partitions=(0, 1, 0))
+    assert asked == [0, 1, 0]
+    assert topic.partitions == [Answer(0, 3), Answer(1, 2)]

@@ -128,6 +128,20 @@ def test_it_waits_for_as_many_bytes_as_it_wants(group: OneShareGroup) -> None:
     assert waiting.has_enough()
 
 
+def test_a_read_ends_with_its_segment(group: OneShareGroup) -> None:
+    """Few bytes that are left in it are not waited for, as in Kafka."""
+    group.append(b"a")
+    group.append(b"b")
+    group.partition().log.roll()
+    group.append(b"c")
+    asked = reader(group, limits=Limits(2000, 1 << 20))
+    assert asked.has_enough()
+    assert seen(asked.read()[group.where()]) == ([0, 1], [Acquired(0, 1, 1)])
+    asked = reader(group, limits=Limits(2000, 1 << 20))
+    assert not asked.has_enough()
+    assert seen(asked.read()[group.where()]) == ([2], [Acquired(2, 2, 1)])
+
+
 def test_what_is_with_another_is_not_enough(group: OneShareGroup) -> None:
     group.append(b"a")
     reader(group, member_id="other").read()

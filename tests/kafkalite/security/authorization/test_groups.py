@@ -99,6 +99,11 @@ def test_coordinators_of_share_state_are_for_brokers() -> None:
     assert not at_once(
         find_coordinator(asked(ApiKey.FIND_COORDINATOR, request, broker, version=6))
     ).is_final
+    request.key_type = 3
+    assert not at_once(
+        find_coordinator(asked(ApiKey.FIND_COORDINATOR, request, version=6))
+    ).is_final
+    request.key_type = 2
     # Versions that do not know the type are refused by the handler, in its own words.
     assert not at_once(
         find_coordinator(asked(ApiKey.FIND_COORDINATOR, request, version=5))

@@ -77,6 +77,17 @@ def test_an_id_is_refused_without_its_name() -> None:
     assert (refusal.error_code, refusal.name, refusal.topic_id) == (DENIED, None, UUID(int=2))
 
 
+@pytest.mark.parametrize("version", [0, 13])
+def test_a_topic_that_is_named_twice_is_refused_once(version: int) -> None:
+    topic = MetadataRequestTopic(name="b")
+    if version:
+        topic = MetadataRequestTopic(topic_id=UUID(int=2), name=None)
+    request = MetadataRequest(topics=[topic, topic])
+    verdict = at_once(metadata(asked(ApiKey.METADATA, request, version=version, topics=TOPICS)))
+    assert verdict.finish is not None
+    assert len(at_once(verdict.finish(MetadataResponse(topics=[]))).topics) == 1
+
+
 def test_an_unknown_id_is_for_the_handler() -> None:
     request = MetadataRequest(topics=[MetadataRequestTopic(topic_id=UUID(int=9))])
     verdict = at_once(metadata(asked(ApiKey.METADATA, request, version=13, topics=TOPICS)))
@@ -193,9 +204,40 @@ def response_of(*names: str) -> DescribeTopicPartitionsResponse:
 
 
 def test_partitions_of_all_topics_are_of_those_that_may_be_described() -> None:
+    """They are asked for by name: others fill no page, and no cursor tells of them."""
     verdict = described(partitions_of(), CAN_DESCRIBE_A)
-    (topic,) = at_once(verdict.finish(response_of("a", "b"))).topics
+    assert [each.name for each in verdict.request.topics] == ["a"]
+    found = response_of("a", "gone")
+    found.topics[1].error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    (topic,) = at_once(verdict.finish(found)).topics
     assert (topic.name, topic.topic_authorized_operations) == ("a", 1 << Operation.DESCRIBE)
+
+
+def test_of_nothing_that_may_be_described_nothing_is_told() -> None:
+    verdict = described(partitions_of())
+    assert verdict.is_final
+    assert verdict.response == DescribeTopicPartitionsResponse()
+
+
+@pytest.mark.parametrize(
+    ("first", "names", "is_kept"), [("a", ["a"], True), ("", ["a"], False), ("b", [], False)]
+)
+def test_partitions_of_all_topics_from_a_cursor_on(
+    first: str, names: list[str], is_kept: bool
+) -> None:
+    cursor = Cursor(topic_name=first, partition_index=1)
+    verdict = described(partitions_of(cursor=cursor), CAN_DESCRIBE_A)
+    assert verdict.is_final == (not names)
+    if names:
+        assert [each.name for each in verdict.request.topics] == names
+        assert (verdict.request.cursor is cursor) == is_kept
+
+
+@pytest.mark.parametrize(("name", "index"), [("x", 0), ("b", -1)])
+def test_a_cursor_that_is_none_is_for_the_handler(name: str, index: int) -> None:
+    cursor = Cursor(topic_name=name, partition_index=index)
+    request = partitions_of("b", cursor=cursor)
+    assert described(request).request is request
 
 
 def test_partitions_of_named_topics_are_refused_behind_the_others() -> None:

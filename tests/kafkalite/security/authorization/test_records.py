@@ -30,6 +30,7 @@ from kafkalite.wire.messages.offset_for_leader_epoch import (
 from kafkalite.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
+    ProduceResponse,
     TopicProduceData,
 )
 from kafkalite.wire.messages.write_txn_markers import WritableTxnMarker, WriteTxnMarkersRequest
@@ -104,6 +105,19 @@ def test_without_acknowledgement_nothing_is_said_of_a_refusal() -> None:
     request.acks = 0
     verdict = at_once(produce(asked(ApiKey.PRODUCE, request, version=9)))
     assert (verdict.is_final, verdict.response) == (True, None)
+
+
+def test_partitions_are_refused_once_and_empty_topics_not() -> None:
+    request = written(None, "a", "b", "a", "c")
+    request.topic_data[0].partition_data.append(request.topic_data[0].partition_data[0])
+    request.topic_data[3].partition_data.clear()
+    verdict = at_once(produce(asked(ApiKey.PRODUCE, request, version=3)))
+    assert verdict.finish is not None
+    finished = at_once(verdict.finish(ProduceResponse()))
+    assert [(each.name, len(each.partition_responses)) for each in finished.responses] == [
+        ("a", 1),
+        ("b", 1),
+    ]
 
 
 async def test_idempotent_producers_write_somewhere(users: Users) -> None:

@@ -105,6 +105,17 @@ def test_elements_are_refused_one_by_one(place: Place, order: str) -> None:
     }
 
 
+def test_what_is_named_twice_is_refused_once() -> None:
+    rule = Each(DELETES, named(""), refused_once=True)
+    request = DeleteGroupsRequest(groups_names=["a", "b", "a", "c", "c"])
+    granted = on_group("b", Operation.DELETE)
+    verdict = at_once(rule(asked(ApiKey.DELETE_GROUPS, request, granted, version=2)))
+    assert verdict.request.groups_names == ["b"]
+    assert verdict.finish is not None
+    finished = at_once(verdict.finish(DeleteGroupsResponse()))
+    assert [each.group_id for each in finished.results] == ["a", "c"]
+
+
 def test_a_response_that_others_may_have_is_not_changed() -> None:
     response = deleted("b")
     verdict = at_once(Each(DELETES, named(""))(on_deletion("a", "b")))
@@ -157,10 +168,12 @@ def test_names_that_topics_may_have(name: str, expected: str | None) -> None:
 
 
 def test_topics_by_name_or_id() -> None:
-    question = asked(ApiKey.HEARTBEAT, None, version=0, topics={"a": 1})
+    question = asked(ApiKey.PRODUCE, None, version=13, topics={"a": 1})
     by_id = [MetadataRequestTopic(topic_id=UUID(int=n), name=None) for n in (1, 2)]
     assert [topic_by_name_or_id(question, each) for each in by_id] == ["a", None]
-    assert topic_by_name_or_id(question, MetadataRequestTopic(name="z")) == "z"
+    question = asked(ApiKey.PRODUCE, None, version=12, topics={"a": 1})
+    for name in ("z", ""):
+        assert topic_by_name_or_id(question, MetadataRequestTopic(name=name)) == name
 
 
 def test_elements_of_a_response_are_left_out_in_silence() -> None:

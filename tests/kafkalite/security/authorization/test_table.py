@@ -29,6 +29,7 @@ from kafkalite.wire.messages import (
     offset_delete,
     txn_offset_commit,
 )
+from kafkalite.wire.messages.describe_acls import DescribeAclsRequest
 from tests.kafkalite.security.authorizers import acl, asked, on_cluster, on_group, on_transaction
 from tests.kafkalite.security.secured import Users, allow, grant
 
@@ -69,6 +70,8 @@ ON_CLUSTER = {
         ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
     ],
 }
+# A zero is no number of a filter: DescribeAcls without others is not even parsed.
+SAID = {ApiKey.DESCRIBE_ACLS: lambda: DescribeAclsRequest(1, None, 1, None, None, 1, 1)}
 # ALTER lets one describe, and ALTER_CONFIGS describe configs (Kafka's AclEntry).
 IMPLIED_BY = {
     Operation.DESCRIBE: {Operation.ALTER, Operation.READ, Operation.WRITE, Operation.DELETE},
@@ -85,7 +88,7 @@ def test_what_is_asked_of_the_cluster(api_key: ApiKey, operation: Operation) -> 
     version = message_of_api(api_key).max_version
 
     def is_refused(given: Operation) -> bool:
-        request = request_class(api_key)()
+        request = SAID.get(api_key, request_class(api_key))()
         entry = on_cluster(given)
         return at_once(
             AUTHORIZATION[api_key](asked(api_key, request, entry, version=version))

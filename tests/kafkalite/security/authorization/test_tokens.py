@@ -47,6 +47,14 @@ def test_a_token_for_another_needs_create_tokens_on_that_user() -> None:
     assert created("carol", entry).is_final
 
 
+def test_that_no_tokens_are_given_here_is_said_first() -> None:
+    request = CreateDelegationTokenRequest(owner_principal_type="User", owner_principal_name="bob")
+    question = asked(
+        ApiKey.CREATE_DELEGATION_TOKEN, request, version=3, security_protocol="PLAINTEXT"
+    )
+    assert at_once(create_delegation_token(question)).request is request
+
+
 def token(owner: str, requester: str = "root", *renewers: str) -> DescribedDelegationToken:
     return DescribedDelegationToken(
         principal_type="User",

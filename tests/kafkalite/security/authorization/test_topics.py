@@ -10,7 +10,9 @@ import pytest
 from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation, ResourceType
 from kafkalite.security.authorization.rules import Place
+from kafkalite.security.authorization.table import AUTHORIZATION
 from kafkalite.security.authorization.topics import configs, create_topics, delete_topics
+from kafkalite.security.mirrors import mirror_of
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.create_topics import (
@@ -29,6 +31,11 @@ from kafkalite.wire.messages.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResponse,
     DescribeConfigsResult,
+)
+from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
 )
 from tests.kafkalite.security.authorizers import acl, asked, on_cluster, on_group
 from tests.kafkalite.security.secured import Users, allow, grant
@@ -121,7 +128,7 @@ def deleted(request: DeleteTopicsRequest, *acls: Acl, version: int = 6) -> list[
 
 def test_a_topic_that_may_be_described_is_refused_by_its_name() -> None:
     by_id = DeleteTopicState(name=None, topic_id=UUID(int=1))
-    request = DeleteTopicsRequest(topics=[by_id])
+    request = DeleteTopicsRequest(topics=[by_id], timeout_ms=1000)
     assert deleted(request) == [(None, 1, DENIED)]
     assert deleted(request, acl("a", Operation.DESCRIBE)) == [("a", 1, DENIED)]
     assert deleted(request, acl("a", Operation.DELETE)) == [("left", by_id)]
@@ -129,14 +136,14 @@ def test_a_topic_that_may_be_described_is_refused_by_its_name() -> None:
 
 def test_what_exists_nowhere_is_for_the_handler() -> None:
     by_id = DeleteTopicState(name=None, topic_id=UUID(int=9))
-    assert deleted(DeleteTopicsRequest(topics=[by_id])) == [("left", by_id)]
+    assert deleted(DeleteTopicsRequest(topics=[by_id], timeout_ms=1000)) == [("left", by_id)]
     by_name = DeleteTopicState(name="missing")
-    request = DeleteTopicsRequest(topics=[by_name])
+    request = DeleteTopicsRequest(topics=[by_name], timeout_ms=1000)
     assert deleted(request, acl("missing", Operation.DESCRIBE)) == [("left", by_name)]
 
 
 def test_old_versions_name_topics_only() -> None:
-    request = DeleteTopicsRequest(topic_names=["a", "b"])
+    request = DeleteTopicsRequest(topic_names=["a", "b"], timeout_ms=1000)
     assert deleted(request, acl("b", Operation.DESCRIBE), version=5) == [
         ("left", "b"),
         ("a", 0, DENIED),
@@ -144,7 +151,7 @@ def test_old_versions_name_topics_only() -> None:
 
 
 def test_the_cluster_s_delete_deletes_any_topic() -> None:
-    request = DeleteTopicsRequest(topic_names=["a", "b"])
+    request = DeleteTopicsRequest(topic_names=["a", "b"], timeout_ms=1000)
     assert deleted(request, on_cluster(Operation.DELETE), version=5) == [
         ("left", "a"),
         ("left", "b"),
@@ -206,3 +213,43 @@ def test_the_place_of_a_refusal(place: Place, order: list[str]) -> None:
     assert verdict.finish is not None
     answers = at_once(verdict.finish(DescribeConfigsResponse(results=results))).results
     assert [each.resource_name for each in answers] == order
+
+
+def test_what_is_deleted_too_late_or_wrongly_is_left_to_the_handler() -> None:
+    """It answers for all of it, and deletes nothing."""
+    late = DeleteTopicsRequest(topic_names=["a", "b"], timeout_ms=0)
+    assert deleted(late, version=5) == [("left", "a"), ("left", "b")]
+    twice = DeleteTopicsRequest(topic_names=["a", "b", "a"], timeout_ms=1000)
+    assert deleted(twice, version=5) == [("left", "a"), ("left", "a"), ("b", 0, DENIED)]
+
+
+def left(api_key: ApiKey, request: Any, version: int) -> list[Any]:
+    """The elements that are left to the handler where nothing is allowed."""
+    verdict = at_once(AUTHORIZATION[api_key](asked(api_key, request, version=version)))
+    mirror = mirror_of(api_key, request)
+    assert mirror is not None
+    elements: list[Any] = getattr(verdict.request, mirror.asked)
+    return elements
+
+
+def test_a_resource_that_stands_twice_is_for_the_handler() -> None:
+    """It is refused for that to anybody, as in Kafka, which looks at it before."""
+    resources = [AlterConfigsResource(TOPIC, name, []) for name in ("a", "b", "a")]
+    request = IncrementalAlterConfigsRequest(resources=resources)
+    assert left(ApiKey.INCREMENTAL_ALTER_CONFIGS, request, 1) == [resources[0], resources[2]]
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_left"),
+    [
+        ([AlterableConfig("x", 0, "1")], False),
+        ([AlterableConfig("x", 1, None)], False),
+        ([AlterableConfig("x", 0, None)], True),
+        ([AlterableConfig("x", 0, "1"), AlterableConfig("x", 0, "2")], True),
+    ],
+)
+def test_changes_that_are_none_are_for_the_handler(
+    changes: list[AlterableConfig], is_left: bool
+) -> None:
+    request = IncrementalAlterConfigsRequest(resources=[AlterConfigsResource(TOPIC, "a", changes)])
+    assert bool(left(ApiKey.INCREMENTAL_ALTER_CONFIGS, request, 1)) == is_left

@@ -18,6 +18,7 @@ from kafkalite.security.sasl.tokens import (
     UnsecuredTokenRules,
     UnsecuredTokens,
 )
+from kafkalite.wire.errors import ProtocolViolation
 
 OURS = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 THEIRS = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -27,7 +28,7 @@ CURVE = ec.generate_private_key(ec.SECP256R1())
 class Keys:
     """One RSA key and one of an elliptic curve."""
 
-    def find(self, key_id: str | None) -> Any | None:
+    def find(self, key_id: str | None, algorithm: str) -> Any | None:
         found = {"rsa": OURS, "ec": CURVE}.get(key_id or "rsa")
         return None if found is None else found.public_key()
 
@@ -38,11 +39,12 @@ CLAIMS = {"sub": "alice", "iat": NOW, "exp": NOW + 3600, "iss": "us", "aud": ["k
 
 def token(key: Any = OURS, algorithm: str = "RS256", kid: str = "rsa", **changes: Any) -> str:
     claims = {name: value for name, value in {**CLAIMS, **changes}.items() if value is not None}
-    return jwt.encode(claims, key, algorithm, headers={"kid": kid})
+    payload = json.dumps(claims).encode()
+    return jwt.PyJWS().encode(payload, key, algorithm, headers={"kid": kid})
 
 
 def validator(**rules: Any) -> SignedTokens:
-    return SignedTokens(Keys(), SignedTokenRules(**rules))
+    return SignedTokens(Keys(), SignedTokenRules(**{"audiences": ["kafka"], **rules}))
 
 
 def test_a_signed_token() -> None:
@@ -57,9 +59,11 @@ def test_a_signed_token() -> None:
         ({"issuer": "us"}, {}),
         ({"subject_claim": "email"}, {"email": "alice", "sub": None}),
         ({"scope_claim": "scp"}, {"scp": ["a", "b"]}),
-        ({"clock_skew_seconds": 600}, {"exp": NOW - 20}),
+        ({"clock_skew_seconds": 600}, {"exp": NOW - 20, "iat": NOW - 30}),
         ({}, {"sub": "  alice "}),
         ({}, {"nbf": NOW + 10}),
+        ({}, {"iat": NOW + 3600}),
+        ({"audiences": []}, {"aud": None}),
     ],
 )
 def test_what_is_accepted(rules: dict[str, Any], changes: dict[str, Any]) -> None:
@@ -70,13 +74,21 @@ def test_what_is_accepted(rules: dict[str, Any], changes: dict[str, Any]) -> Non
     ("rules", "changes"),
     [
         ({"audiences": ["elsewhere"]}, {}),
+        ({"audiences": []}, {}),
+        ({"audiences": []}, {"aud": []}),
+        ({}, {"iss": 5}),
         ({"audiences": ["kafka"]}, {"aud": None}),
         ({"issuer": "them"}, {}),
         ({"issuer": "us"}, {"iss": None}),
         ({}, {"exp": NOW - 31}),
         ({}, {"exp": None}),
         ({}, {"exp": "soon"}),
+        ({}, {"exp": str(NOW + 3600)}),
+        ({"clock_skew_seconds": 600}, {"exp": NOW - 20}),
+        ({"clock_skew_seconds": 600}, {"exp": NOW + 5, "nbf": NOW + 9}),
         ({}, {"iat": None}),
+        ({}, {"iat": -5}),
+        ({}, {"iat": True}),
         ({}, {"nbf": NOW + 36000}),
         ({}, {"sub": None}),
         ({}, {"sub": " "}),
@@ -89,6 +101,16 @@ def test_what_is_accepted(rules: dict[str, Any], changes: dict[str, Any]) -> Non
 def test_what_is_not(rules: dict[str, Any], changes: dict[str, Any]) -> None:
     with pytest.raises(InvalidToken):
         validator(**rules)(token(**changes))
+
+
+def test_a_scope_that_is_no_text_closes_as_in_kafka() -> None:
+    with pytest.raises(ProtocolViolation):
+        validator()(token(scope=[5]))
+
+
+@pytest.mark.parametrize("algorithm", ["RS384", "PS512"])
+def test_a_key_serves_each_algorithm_of_its_kind(algorithm: str) -> None:
+    assert validator()(token(algorithm=algorithm)).user == "alice"
 
 
 def unsecured(claims: dict[str, Any], alg: str = "none", signature: str = "") -> str:
@@ -111,6 +133,7 @@ LIES = {
     "a shared secret": jwt.encode(CLAIMS, "s" * 32, "HS256", headers={"kid": "rsa"}),
     "a shorter signature": token()[:-2],
     "a longer signature": token() + "A",
+    "another token within": jwt.encode(CLAIMS, OURS, "RS256", headers={"cty": "JWT"}),
     "nothing": "",
     "letters": "a.b.c",
     "dots": "..",
@@ -193,3 +216,45 @@ def test_a_missing_scope() -> None:
 def test_a_clock_skew_that_is_none(skew: str) -> None:
     with pytest.raises(ValueError, match=r"invalid literal|must not be negative"):
         loose(AllowableClockSkewMs=skew)
+
+
+MAX_LONG = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("exp", "expected"),
+    [("1e400", MAX_LONG), ("1e30", MAX_LONG), ("1" + "0" * 400, MAX_LONG)],
+)
+def test_an_end_beyond_all_time(exp: str, expected: int) -> None:
+    claims = f'{{"sub": "alice", "exp": {exp}}}'
+    assert UnsecuredTokens(UnsecuredTokenRules())(spelled(claims)).expiry_ms == expected
+
+
+@pytest.mark.parametrize("exp", ["NaN", "-1e400", "-1" + "0" * 400, "1" + "0" * 5000])
+def test_an_end_that_is_none(exp: str) -> None:
+    with pytest.raises(InvalidToken):
+        UnsecuredTokens(UnsecuredTokenRules())(spelled(f'{{"sub": "alice", "exp": {exp}}}'))
+
+
+def test_a_signed_end_that_is_none() -> None:
+    with pytest.raises(InvalidToken):
+        validator()(token(exp=float("inf")))
+
+
+def test_a_name_that_cannot_be_written() -> None:
+    """Half of a surrogate pair becomes a question mark, as where Java writes it."""
+    claims = '{"sub": "al\\ud800ice", "exp": 32503680000}'
+    assert UnsecuredTokens(UnsecuredTokenRules())(spelled(claims)).user == "al?ice"
+    assert validator()(token(sub="al\ud800ice")).user == "al?ice"
+
+
+def spelled(claims: str) -> str:
+    """A token that nobody has signed."""
+
+    def part(text: str) -> str:
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+    return f"{part(NONE)}.{part(claims)}."
+
+
+NONE = '{"alg": "none"}'

@@ -1,0 +1,103 @@
+"""Small requests about very much, and filters of very many words: nothing holds the loop meanwhile.
+
+The watchdog of every test of the broker sees to that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkalite.wire.messages.alter_client_quotas import (
+    AlterClientQuotasRequest,
+    EntityData,
+    EntryDataRequest,
+    OpData,
+)
+from kafkalite.wire.messages.alter_user_scram_credentials import (
+    AlterUserScramCredentialsRequest,
+    ScramCredentialUpsertion,
+)
+from kafkalite.wire.messages.create_acls import AclCreation, CreateAclsRequest
+from kafkalite.wire.messages.describe_acls import DescribeAclsRequest
+from kafkalite.wire.messages.describe_client_quotas import DescribeClientQuotasRequest
+from kafkalite.wire.messages.describe_user_scram_credentials import (
+    DescribeUserScramCredentialsRequest,
+)
+from kafkalite.wire.messages.list_groups import ListGroupsRequest
+from kafkalite.wire.messages.list_transactions import ListTransactionsRequest
+
+BROKER_CONFIGS = {
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    "super.users": "User:ANONYMOUS",
+}
+COUNT = 10_000
+WORDS = 200_000
+
+pytestmark = pytest.mark.slow
+
+
+async def test_acls(client: Any) -> None:
+    creations = [
+        AclCreation(
+            resource_type=2,
+            resource_name=f"t{number}",
+            resource_pattern_type=3,
+            principal="User:x",
+            host="*",
+            operation=3,
+            permission_type=3,
+        )
+        for number in range(COUNT)
+    ]
+    answer = await client.ask(CreateAclsRequest(creations=creations))
+    assert {result.error_code for result in answer.results} == {0}
+    everything = DescribeAclsRequest(
+        resource_type_filter=1,
+        resource_name_filter=None,
+        pattern_type_filter=1,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
+    found = (await client.ask(everything)).resources
+    assert [each.resource_name for each in found] == [each.resource_name for each in creations]
+    assert {len(each.acls) for each in found} == {1}
+
+
+async def test_quotas(client: Any) -> None:
+    entries = [
+        EntryDataRequest(
+            entity=[EntityData(entity_type="user", entity_name=f"u{number}")],
+            ops=[OpData(key="producer_byte_rate", value=1e9)],
+        )
+        for number in range(COUNT)
+    ]
+    await client.ask(AlterClientQuotasRequest(entries=entries))
+    answer = await client.ask(DescribeClientQuotasRequest(components=[], strict=False))
+    assert len(answer.entries) == COUNT
+
+
+async def test_scram_credentials(client: Any) -> None:
+    upsertions = [
+        ScramCredentialUpsertion(
+            name=f"u{number}", mechanism=1, iterations=4096, salt=b"s", salted_password=b"p"
+        )
+        for number in range(COUNT)
+    ]
+    await client.ask(AlterUserScramCredentialsRequest(upsertions=upsertions))
+    answer = await client.ask(DescribeUserScramCredentialsRequest(users=None))
+    assert len(answer.results) == COUNT
+    assert {len(each.credential_infos) for each in answer.results} == {1}
+
+
+async def test_filters_of_very_many_words(client: Any) -> None:
+    words = [f"word {number}" for number in range(WORDS)]
+    assert (await client.ask(ListGroupsRequest(states_filter=words))).groups == []
+    assert (await client.ask(ListGroupsRequest(types_filter=words))).groups == []
+    answer = await client.ask(ListTransactionsRequest(state_filters=words + words[:2]))
+    assert answer.unknown_state_filters == words
+    numbers = ListTransactionsRequest(producer_id_filters=[*range(5 * WORDS)])
+    assert (await client.ask(numbers)).transaction_states == []

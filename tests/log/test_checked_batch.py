@@ -1,0 +1,92 @@
+"""Batches whose check takes long: told from others at once, checked in a thread, then appended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kafkalite.log.acceptance import MOST_BRIEF_BYTES, accept
+from kafkalite.log.checked_batch import CheckedBatch, CheckFirst
+from kafkalite.log.config import LogConfig
+from kafkalite.log.errors import TakesLong
+from kafkalite.log.log import Log
+from kafkalite.wire.compression import Compression
+from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import Record, build_batch
+from tests.log.conftest import START_MS
+
+LARGE = LogConfig(max_message_bytes=1 << 30)
+CODECS = [codec for codec in Compression if codec]
+
+
+def large(codec: Compression, size: int = MOST_BRIEF_BYTES) -> bytes:
+    """A batch that unfolds to a little more than `size` bytes."""
+    return build_batch([Record(timestamp=START_MS, value=bytes(size))], compression=codec)
+
+
+def many(count: int, **fields: Any) -> bytes:
+    return build_batch([Record(timestamp=START_MS, value=b"")] * count, **fields)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_unfolds_to_much_takes_long(codec: Compression) -> None:
+    records = large(codec)
+    with pytest.raises(TakesLong):
+        accept(records, LARGE, START_MS, briefly=True)
+    assert accept(records, LARGE, START_MS) is not None
+    less = large(codec, MOST_BRIEF_BYTES - 100)
+    assert accept(less, LARGE, START_MS, briefly=True) is not None
+
+
+def test_many_records_take_long() -> None:
+    assert accept(many(10_000), LARGE, START_MS, briefly=True) is not None
+    with pytest.raises(TakesLong):
+        accept(many(10_001), LARGE, START_MS, briefly=True)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_is_refused_is_looked_at_for_longer(codec: Compression) -> None:
+    """An offset of its own sends the batch to validation.py."""
+    assert accept(many(1000, base_offset=1), LARGE, START_MS, briefly=True) is None
+    with pytest.raises(TakesLong):
+        accept(many(1001, base_offset=1), LARGE, START_MS, briefly=True)
+    # A topic that compresses by itself takes no batch as it came.
+    rewriting = LogConfig(max_message_bytes=1 << 30, compression_type="gzip")
+    record = Record(timestamp=START_MS, value=bytes(MOST_BRIEF_BYTES))
+    with pytest.raises(TakesLong):
+        accept(build_batch([record], compression=codec), rewriting, START_MS, briefly=True)
+
+
+def checked(log: Log, records: bytes) -> CheckedBatch:
+    return CheckedBatch(records, log.config, log.name, log.now_ms)
+
+
+def test_a_checked_batch_is_appended(disk: Any) -> None:
+    log = disk.log()
+    records = large(Compression.ZSTD)
+    with pytest.raises(TakesLong):
+        log.append(records, leader_epoch=0, briefly=True)
+    assert log.log_end_offset == 0
+    batch = checked(log, records)
+    first = CheckFirst(batch)
+    first.check()
+    assert log.append(records, leader_epoch=0, briefly=True, checked=batch).last_offset == 0
+    assert log.log_end_offset == 1
+
+
+def test_what_was_found_wrong_is_raised_by_the_append(disk: Any) -> None:
+    log = disk.log()
+    records = bytearray(many(10_001))
+    records[-1] ^= 1
+    batch = checked(log, bytes(records))
+    batch.check()
+    batch.check()
+    with pytest.raises(KafkaError) as caught:
+        log.append(bytes(records), leader_epoch=0, checked=batch)
+    assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
+    assert log.log_end_offset == 0
+
+
+def test_to_give_way_checks_nothing() -> None:
+    CheckFirst(None).check()
