@@ -1,8 +1,9 @@
 """Brokers of a cluster killed again and again: `python -m conformance.cluster_crash --seconds 600`.
 
 An idempotent producer writes with acks=all to partitions with three replicas, two of which must be
-in sync. Meanwhile brokers are killed, asked to leave, paused, or parted from the others, and
-controllers are killed. Then:
+in sync. Meanwhile brokers are killed, one or all at once, with controllers or without, asked to
+leave, paused, or parted from the others, in both ways or in one; replicas are moved, and
+controllers killed. Then:
 
 - every acknowledged record is at the offset that its acknowledgement named, as it was sent;
 - no record is there twice, and each partition has its records in the order they were sent in;
@@ -17,18 +18,26 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from conformance.harness.members import Requests
 from conformance.harness.quorum import QuorumCluster
+from kafkalite.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 
 TOPIC = "crash"
 PARTITIONS = 4
+REPLICAS = 3
 PER_SECOND = 250
 SESSION_SECONDS = 3.0  # broker.session.timeout.ms of the cluster
 IN_SYNC_SECONDS = 60.0
@@ -119,42 +128,112 @@ class Writer:
 class Faults:
     """One fault after the other, each made good before the next."""
 
-    def __init__(self, cluster: QuorumCluster, seed: int, say: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        cluster: QuorumCluster,
+        seed: int,
+        say: Callable[[str], None],
+        kinds: Sequence[str] = (),
+    ) -> None:
+        """`kinds` of faults; all that the cluster can have unless some are given."""
         self._cluster = cluster
         self._random = random.Random(seed)
         self._say = say
         self._admin = AdminClient({**CLIENT, "bootstrap.servers": cluster.bootstrap})
+        possible = ["kill", "kill", "leave", "pause", "all", "headless", "reassign"]
+        if len(cluster.controllers) > 1:
+            possible.append("controller")
+        if cluster.links is not None:
+            possible.append("part")
+        self._kinds = list(kinds) or possible
 
     def one(self) -> str:
         """Do one thing to the cluster; say what."""
-        kinds = ["kill", "kill", "leave", "pause"]
-        if len(self._cluster.controllers) > 1:
-            kinds.append("controller")
-        if self._cluster.links is not None:
-            kinds.append("part")
-        kind = self._random.choice(kinds)
+        kind = self._random.choice(self._kinds)
         nodes = self._cluster.controllers if kind == "controller" else self._cluster.brokers
         node_id = self._random.choice(sorted(nodes))
         self._say(f"{kind} {node_id}")
-        if kind == "pause":
-            self._cluster.pause(node_id)
-            time.sleep(self._random.uniform(1, 8))
-            self._cluster.resume(node_id)
-        elif kind == "part":
-            assert self._cluster.links is not None
-            self._cluster.links.part(node_id)
-            time.sleep(self._random.uniform(1, 10))  # it may fall out of sync, or not
-            self._cluster.links.join()
+        if kind in ("kill", "controller"):
+            self._restart([node_id])
         else:
-            (self._cluster.stop if kind == "leave" else self._cluster.kill)(node_id)
-            time.sleep(self._random.uniform(0.2, 5))
-            self._cluster.start(node_id)
+            getattr(self, f"_{kind}")(node_id)
         self.await_in_sync()
         return f"{kind} {node_id}"
+
+    def _restart(self, nodes: Sequence[int]) -> None:
+        """Kill them, and start them after a while."""
+        for each in nodes:
+            self._cluster.kill(each)
+        time.sleep(self._random.uniform(0.2, 5))
+        for each in nodes:
+            self._cluster.start(each)
+
+    def _leave(self, node_id: int) -> None:
+        self._cluster.stop(node_id)
+        time.sleep(self._random.uniform(0.2, 5))
+        self._cluster.start(node_id)
+
+    def _pause(self, node_id: int) -> None:
+        self._cluster.pause(node_id)
+        time.sleep(self._random.uniform(1, 8))
+        self._cluster.resume(node_id)
+
+    def _part(self, node_id: int) -> None:
+        assert self._cluster.links is not None
+        is_unheard, is_deaf = self._random.choice([(True, True), (True, False), (False, True)])
+        self._cluster.links.part(node_id, is_unheard=is_unheard, is_deaf=is_deaf)
+        time.sleep(self._random.uniform(1, 10))  # it may fall out of sync, or not
+        self._cluster.links.join()
+
+    def _all(self, _: int) -> None:
+        """All brokers at once, and perhaps the controllers with them; they come in any order."""
+        nodes = [*self._cluster.brokers]
+        if self._random.random() < 0.5:
+            nodes += self._cluster.controllers
+        self._random.shuffle(nodes)
+        self._restart(nodes)
+
+    def _headless(self, node_id: int) -> None:
+        """A broker is killed and comes back while there is no controller."""
+        for each in self._cluster.controllers:
+            self._cluster.kill(each)
+        self._restart([node_id])
+        time.sleep(self._random.uniform(0.2, 2))
+        for each in self._cluster.controllers:
+            self._cluster.start(each)
+
+    def _reassign(self, node_id: int) -> None:
+        """Replicas go from a broker and come back, and one of the brokers is killed meanwhile."""
+        nodes = sorted(self._cluster.brokers)
+        others = [each for each in nodes if each != node_id]
+        self._move(others)
+        self._restart([self._random.choice(nodes)])
+        self._move([node_id, *others])
+        self._restart([self._random.choice(nodes)])
+
+    def _move(self, replicas: list[int]) -> None:
+        """Ask for these replicas of all partitions, until a broker passes it on."""
+        topic = ReassignableTopic(
+            name=TOPIC,
+            partitions=[
+                ReassignablePartition(partition_index=each, replicas=replicas)
+                for each in range(PARTITIONS)
+            ],
+        )
+        deadline = time.monotonic() + IN_SYNC_SECONDS
+        for port in cycle(self._cluster.brokers.values()):
+            with suppress(OSError), Requests(f"127.0.0.1:{port}") as connection:
+                answer = connection.call(AlterPartitionReassignmentsRequest(topics=[topic]), 1)
+                if not answer.error_code:
+                    return
+            if time.monotonic() > deadline:
+                raise TimeoutError("replicas cannot be reassigned")
+            time.sleep(0.1)
 
     def await_in_sync(self) -> None:
         """Wait until every partition has all its replicas in sync. Raises TimeoutError."""
         deadline = time.monotonic() + IN_SYNC_SECONDS
+        seen = "nothing"
         while time.monotonic() < deadline:
             time.sleep(0.5)
             try:
@@ -162,17 +241,37 @@ class Faults:
             except KafkaException as error:  # the broker that it asked is the one that is gone
                 self._say(f"not known: {error}")
                 continue
-            if all(len(each.isrs) == len(each.replicas) for each in partitions):
+            if all(len(each.isrs) == len(each.replicas) == REPLICAS for each in partitions):
                 return
-        raise TimeoutError("the replicas are not in sync")
+            seen = ", ".join(
+                f"{each.id}: leader {each.leader}, replicas {each.replicas}, in sync {each.isrs}"
+                for each in partitions
+            )
+        raise TimeoutError(f"the replicas are not in sync. {seen}\n{self._last_words()}")
+
+    def _last_words(self) -> str:
+        """Each node's last lines, and its exit status if it has ended."""
+        return "\n".join(
+            f"--- node {node_id}, status {self._cluster.processes[node_id].popen.poll()}:\n"
+            f"{self._cluster.tail(node_id)}"
+            for node_id in self._cluster.nodes
+        )
 
 
-def run(cluster: QuorumCluster, seconds: float, seed: int, say: Callable[[str], None]) -> Outcome:
+def run(
+    cluster: QuorumCluster,
+    seconds: float,
+    seed: int,
+    say: Callable[[str], None],
+    kinds: Sequence[str] = (),
+) -> Outcome:
     """Faults for so long, and what came of it. Raises TimeoutError."""
     admin = AdminClient({**CLIENT, "bootstrap.servers": cluster.bootstrap})
-    new = NewTopic(TOPIC, PARTITIONS, replication_factor=3, config={"min.insync.replicas": "2"})
+    new = NewTopic(
+        TOPIC, PARTITIONS, replication_factor=REPLICAS, config={"min.insync.replicas": "2"}
+    )
     admin.create_topics([new])[TOPIC].result(30)
-    faults = Faults(cluster, seed, say)
+    faults = Faults(cluster, seed, say, kinds)
     faults.await_in_sync()
     outcome = Outcome()
     writer = Writer(cluster.bootstrap, outcome)
@@ -242,6 +341,7 @@ def main() -> int:
     parser.add_argument(
         "--secured", action="store_true", help="TLS and SASL between nodes; none is parted then"
     )
+    parser.add_argument("--faults", default="", help="the kinds, with commas between; else all")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     flags = parser.parse_args()
     print(f"seed {flags.seed}", flush=True)
@@ -262,6 +362,7 @@ def main() -> int:
                 flags.seconds,
                 flags.seed,
                 lambda text: print(f"{time.monotonic() - began:7.1f} {text}", flush=True),
+                flags.faults.split(",") if flags.faults else (),
             )
             for node_id in cluster.brokers:
                 cluster.stop(node_id)

@@ -122,7 +122,8 @@ def said(what: str, kind: str) -> Iterator[None]:
     except Exception as error:
         if kind == OURS and not isinstance(error, NotHere):
             raise
-        print(f"{what}, {kind}: {''.join(traceback.format_exception_only(error)).strip()}")
+        words = "".join(traceback.format_exception_only(error)).strip()
+        print(f"{what}, {kind}: {words[:300]}")
 
 
 def show(measure: Measure, samples: Samples) -> None:

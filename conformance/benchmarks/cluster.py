@@ -1,17 +1,19 @@
 """Three brokers of each kind, one kind after the other, under Apache Kafka's controller.
 
-`python -m conformance.benchmarks.cluster`, or with `--quick`: does it run at all? All topics have
-three replicas, and acks=all. The sessions of both kinds end after three seconds.
+`python -m conformance.benchmarks.cluster`, or with `--quick`: does it run at all? `--only` takes
+parts of it. All topics have three replicas, and acks=all. The sessions of both kinds end after
+three seconds.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -40,7 +42,9 @@ REPLICATED: Final = {
     "min.insync.replicas": "2",
 }
 CLIENT: Final = {"reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 100, "log_level": 0}
+PARTS: Final = ("bulk", "transactions", "kills", "restart")
 GROUP, OF_GROUPS, OF_TRANSACTIONS = "group", 0, 1
+PARTS: Final = ("bulk", "transactions", "kills", "restart")
 Figures = dict[str, float]
 
 
@@ -64,18 +68,25 @@ def running(kind: str) -> Iterator[QuorumCluster]:
             cluster.close()
 
 
-def measure(kind: str, *, quick: bool) -> Figures:
-    """All figures of one kind."""
+def measure(kind: str, parts: Sequence[str], *, rounds: int, quick: bool) -> Figures:
+    """The figures of one kind; those of kills are the medians of `rounds`."""
     with running(kind) as cluster:
         figures: Figures = {"MB resident, three brokers, idle": resident(cluster)}
-        figures |= bulk(cluster, 20_000 if quick else 1_000_000)
-        figures |= transactions(cluster, 50 if quick else 2000)
-        rounds = 1 if quick else 5
-        pauses: list[dict[str, float]] = [pauses_by_kill(cluster) for _ in range(rounds)]
-        figures |= {name: statistics.median(each[name] for each in pauses) for name in pauses[0]}
-        figures |= rolling_restart(cluster)
+        measures: Mapping[str, Callable[[], Figures]] = {
+            "bulk": lambda: bulk(cluster, 20_000 if quick else 1_000_000),
+            "transactions": lambda: transactions(cluster, 50 if quick else 500),
+            "kills": lambda: medians([pauses_by_kill(cluster) for _ in range(rounds)]),
+            "restart": lambda: rolling_restart(cluster),
+        }
+        for part in parts:
+            figures |= measures[part]()
+            print(f"{kind}: {part}", figures, file=sys.stderr, flush=True)
         figures["MB resident, three brokers, after all this"] = resident(cluster)
         return figures
+
+
+def medians(rounds: Sequence[Figures]) -> Figures:
+    return {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
 
 
 def pids(cluster: QuorumCluster) -> list[int]:
@@ -265,11 +276,21 @@ def wait_until_in_sync(cluster: QuorumCluster) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m conformance.benchmarks.cluster")
     parser.add_argument("--quick", action="store_true", help="much smaller: does it run at all?")
+    parser.add_argument("--only", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--kinds", default="kafka,kafkalite", help="one of them, to compare later")
+    parser.add_argument("--rounds", type=int, default=5, help="of kills")
     flags = parser.parse_args()
-    kafka, kafkalite = (measure(kind, quick=flags.quick) for kind in ("kafka", "kafkalite"))
+    parts, rounds = flags.only.split(","), 1 if flags.quick else flags.rounds
+    figures = {
+        kind: measure(kind, parts, rounds=rounds, quick=flags.quick)
+        for kind in flags.kinds.split(",")
+    }
+    kafka, kafkalite = figures.get("kafka", {}), figures.get("kafkalite", {})
     print("| three brokers, three replicas, acks=all | Apache Kafka | kafkalite | ratio |")
     print("|---|--:|--:|--:|")
     for name, theirs in kafka.items():
+        if name not in kafkalite:
+            continue
         ours = kafkalite[name]
         ratio = f"{ours / theirs:.2f}" if theirs else ""
         print(f"| {name} | {theirs:,.2f} | {ours:,.2f} | {ratio} |")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from conformance.benchmarks.load import request, run
 from conformance.benchmarks.sampling import (
+    TIMESTAMP,
     Side,
     ask,
     cpu_seconds,
@@ -176,14 +177,14 @@ def sparse_segment(directory: Path, size: int, gap: int, offsets: list[int]) -> 
             log.write(hole(offset - IN_A_HOLE, gap - len(small)))
         log.truncate(size)
     (directory / f"{base:020d}.index").write_bytes(index)
-    last = struct.pack(">qi", 1_700_000_000_000, offset - 1 - base)
+    last = struct.pack(">qi", TIMESTAMP, offset - 1 - base)
     (directory / f"{base:020d}.timeindex").write_bytes(last)
 
 
 def hole(base_offset: int, size: int) -> bytes:
     """The head of a batch of so many bytes, of which there are no more."""
     first = struct.pack(">qiibI", base_offset, size - 12, 0, 2, 0)
-    time_ms = 1_700_000_000_000
+    time_ms = TIMESTAMP
     return first + struct.pack(
         ">hiqqqhii", 0, IN_A_HOLE - 1, time_ms, time_ms, -1, -1, -1, IN_A_HOLE
     )

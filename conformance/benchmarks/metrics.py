@@ -15,7 +15,7 @@ import urllib.request
 from typing import Any
 
 from conformance.benchmarks.load import request
-from conformance.benchmarks.sampling import produce_request
+from conformance.benchmarks.sampling import TIMESTAMP, produce_request
 from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages import fetch, list_offsets, metadata
@@ -53,7 +53,7 @@ class Side:
         b.create_topic(TOPIC, 8)
         topic = b._running.services.topics.get(TOPIC)
         assert topic is not None
-        record = build_batch([Record(value=b"x" * 10, timestamp=1)])
+        record = build_batch([Record(value=b"x" * 10, timestamp=TIMESTAMP)])
         b._call(lambda: topic.partitions[1].append(record))
         host, _, port = b.bootstrap.rpartition(":")
         self._socket = socket.create_connection((host, int(port)))

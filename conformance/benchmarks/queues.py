@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from uuid import UUID
 
 from conformance.benchmarks.sampling import (
+    TIMESTAMP,
     Side,
     cpu_seconds,
     create_topic,
@@ -40,7 +41,7 @@ Acquired = dict[int, list[tuple[int, int]]]
 
 
 def fill(connection: Requests, topic: str, partitions: int, batches: int) -> None:
-    records = build_batch([Record(0, 1_700_000_000_000, None, b"x" * RECORD_BYTES, [])] * BATCH)
+    records = build_batch([Record(0, TIMESTAMP, None, b"x" * RECORD_BYTES, [])] * BATCH)
     for partition in range(partitions):
         request = produce_request(topic, partition, records)
         for _ in range(batches):

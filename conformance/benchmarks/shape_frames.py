@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from conformance.benchmarks.load import request
-from conformance.benchmarks.sampling import ask
+from conformance.benchmarks.sampling import TIMESTAMP, ask, creation
 from conformance.benchmarks.shapes import Shape
 from conformance.benchmarks.tiny import error_in
 from conformance.harness.broker import Broker
@@ -33,9 +33,10 @@ from kafkalite.wire.record_batch import Record, build_batch
 UNANSWERED: Final = 16
 # More frames than a sample can send: a sequence of each partition, an epoch of each session.
 MOST_FRAMES: Final = 48_000
-_TIMESTAMP: Final = int(time.time() * 1000)  # older ones would be retention's
 _TOPIC_ID_VERSION: Final = {"produce": 13, "fetch": 13, "offset_commit": 10, "offset_fetch": 10}
 _BY_KEYS: Final = 4
+# A topic takes so many times as long as a small request.
+_FRAMES_OF_A_TOPIC: Final = 24
 _LOADED_SECONDS: Final = 30.0
 
 
@@ -47,6 +48,8 @@ class Frames:
     each: int = 0
     # Requests per answer: more than one where acks=0 has no answer of its own.
     per_answer: int = 1
+    # Topics that the requests may create.
+    topics: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -169,7 +172,8 @@ def _produce_frame(shape: Shape, topics: Topics, producer: Producer | None, sequ
 
 
 def _produce_request(shape: Shape, topics: Topics, producer: Producer | None, sequence: int) -> Any:
-    records = [Record(0, _TIMESTAMP, None, b"x" * shape.record_bytes, [])] * shape.records
+    key = b"key" if shape.compacted else None
+    records = [Record(0, TIMESTAMP, key, b"x" * shape.record_bytes, [])] * shape.records
     if producer is None:
         batch = build_batch(records)
     else:
@@ -230,8 +234,13 @@ def _fetch(shape: Shape, topics: Topics) -> Frames:
 
 def _metadata(shape: Shape, topics: Topics) -> Frames:
     """Topics in an order that no one asked for before."""
-    asked = list(itertools.islice(itertools.permutations(topics.names, 3), topics.most_frames))
-    random.Random(uuid.uuid4().int).shuffle(asked)
+    luck = random.Random(uuid.uuid4().int)
+    if shape.topics > 1:
+        count = max(topics.most_frames // shape.topics, 50)
+        asked = [tuple(luck.sample(topics.names, shape.topics)) for _ in range(count)]
+    else:
+        asked = list(itertools.islice(itertools.permutations(topics.names, 3), topics.most_frames))
+        luck.shuffle(asked)
     return Frames(
         [
             request(
@@ -293,10 +302,22 @@ def _find_coordinator(shape: Shape, topics: Topics) -> Frames:
     return one_frame(shape, find_request(shape.version, name, 0))
 
 
+def _create_topics(shape: Shape, topics: Topics) -> Frames:
+    """Topics that are not there yet, each by a request of its own."""
+    each = max(topics.most_frames // shape.connections // _FRAMES_OF_A_TOPIC, 10)
+    names = [f"shape-{uuid.uuid4().hex}" for _ in range(each * shape.connections)]
+    frames = [
+        request(ApiKey.CREATE_TOPICS, shape.version, creation([name], shape.partitions))
+        for name in names
+    ]
+    return Frames(frames, each, topics=names)
+
+
 FRAMES: Final[dict[str, Callable[[Shape, Topics], Frames]]] = {
     "produce": _produce,
     "fetch": _fetch,
     "metadata": _metadata,
     "list_offsets": _list_offsets,
     "find_coordinator": _find_coordinator,
+    "create_topics": _create_topics,
 }

@@ -17,6 +17,7 @@ from conformance.benchmarks.shape_frames import (
 )
 from conformance.benchmarks.shapes import Shape
 from conformance.benchmarks.tiny import PatientMember, joined
+from conformance.harness.broker import Broker
 from conformance.harness.members import Requests
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages import (
@@ -86,10 +87,27 @@ def _sync_group(shape: Shape, topics: Topics) -> Frames:
     return one_frame(shape, joined(topics.broker).sync_request())
 
 
+def _join_group(shape: Shape, topics: Topics) -> Frames:
+    """The leader joins again while its assignment is waited for: with the same protocols."""
+    member = joined(topics.broker)
+    body = member.join_request()
+    body.rebalance_timeout_ms = body.session_timeout_ms
+    ask_until_loaded(topics.broker, ApiKey.JOIN_GROUP, shape.version, body)
+    return one_frame(shape, body)
+
+
+def _wait_until_loaded(broker: Broker, group_id: str) -> None:
+    """The coordinator may be named before it has loaded; then it knows no group."""
+    group = offset_fetch.OffsetFetchRequestGroup(group_id=group_id, topics=None)
+    body = offset_fetch.OffsetFetchRequest(groups=[group])
+    ask_until_loaded(broker, ApiKey.OFFSET_FETCH, _BY_GROUPS, body)
+
+
 def _consumer_group_heartbeat(shape: Shape, topics: Topics) -> Frames:
     with Requests(topics.broker.bootstrap) as connection:
         group_id = f"shape-{uuid.uuid4().hex}"
         wait_for_coordinator(topics.broker, group_id, kind=0)
+        _wait_until_loaded(topics.broker, group_id)
         member = ConsumerMember(group_id, connection, topics.names[0])
         member.request.topic_partitions = []
         is_news = member.beat(with_all=True)
@@ -152,6 +170,7 @@ GROUP_FRAMES: Final[dict[str, Callable[[Shape, Topics], Frames]]] = {
     "offset_commit": _offset_commit,
     "offset_fetch": _offset_fetch,
     "heartbeat": _heartbeat,
+    "join_group": _join_group,
     "sync_group": _sync_group,
     "consumer_group_heartbeat": _consumer_group_heartbeat,
     "txn_offset_commit": _txn_offset_commit,

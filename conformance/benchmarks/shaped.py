@@ -10,7 +10,7 @@ from conformance.benchmarks.sampling import (
     Side,
     ask,
     cpu_seconds,
-    create_topic,
+    create_all,
     delete_topic,
     produced,
 )
@@ -39,9 +39,12 @@ class Shaped:
     def __init__(self, side: Side, *, shape: Shape) -> None:
         self.broker, self.shape = side.broker, shape
         self.seconds = 0.3 if side.quick else 1.2
-        count = _METADATA_TOPICS if shape.api == "metadata" else shape.topics
+        count = shape.topics
+        if shape.api == "metadata" and count == 1:
+            count = _METADATA_TOPICS
         names = [f"shape-{uuid.uuid4().hex[:8]}" for _ in range(count)]
-        ids = [create_topic(self.broker, name, shape.partitions) for name in names]
+        configs = {"cleanup.policy": "compact"} if shape.compacted else {}
+        ids = create_all(self.broker, names, shape.partitions, configs)
         self.topics = Topics(self.broker, names, ids, MOST_FRAMES // (16 if side.quick else 1))
         if shape.api == "fetch":
             abort_transactions(shape, self.topics)
@@ -65,6 +68,8 @@ class Shaped:
             each=made.each,
         )
         cpu = max(cpu_seconds(self.broker.pid) - before, 0.01)
+        if made.topics:
+            delete_topic(self.broker, *made.topics)
         self._check(load.first_answer, load.answer_count, made.per_answer, self._ends() - ends)
         count = load.answer_count * made.per_answer
         return {"requests/s": count / load.seconds, "requests per CPU s": count / cpu}
@@ -90,5 +95,4 @@ class Shaped:
         return sum(each.offset for topic in answered.topics for each in topic.partitions)
 
     def close(self) -> None:
-        for name in self.topics.names:
-            delete_topic(self.broker, name)
+        delete_topic(self.broker, *self.topics.names)

@@ -27,6 +27,7 @@ class Shape:
     producer: str = field(default="plain", metadata={"of": "produce"})
     records: int = field(default=1, metadata={"of": "produce"})
     record_bytes: int = field(default=10, metadata={"of": "produce"})
+    compacted: bool = field(default=False, metadata={"of": "produce"})
     in_session: bool = field(default=False, metadata={"of": "fetch"})
     read_committed: bool = field(default=False, metadata={"of": "fetch"})
     aborted: int = field(default=0, metadata={"of": "fetch"})  # transactions before the record
@@ -43,11 +44,14 @@ class Shape:
 
     def _words(self) -> list[str]:
         words = [f"{self.api} v{self.version}"]
+        if self.api == "metadata" and self.topics > 1:
+            words.append(f"{self.topics} topics")
         if self.api in _WITH_PARTITIONS:
             words.append(f"{self.topics}x{self.partitions} partitions")
         if self.api == "produce":
             acks = "all" if self.acks == -1 else self.acks
             words += [f"acks={acks}", self.producer, f"{self.records}x{self.record_bytes} B"]
+        words += ["to compacted topics"] if self.compacted else []
         words += ["in a session"] if self.in_session else []
         words += ["read_committed"] if self.read_committed else []
         words += [f"{self.aborted} aborted transactions"] if self.aborted else []
@@ -71,6 +75,8 @@ VERSIONS: Final[dict[str, tuple[int, int]]] = {
     "txn_offset_commit": (0, 5),
     "end_txn": (0, 4),
     "add_partitions_to_txn": (0, 3),
+    "join_group": (0, 9),
+    "create_topics": (2, 7),
 }
 _WITH_PARTITIONS: Final = frozenset(
     {
@@ -128,6 +134,7 @@ SHAPES: Final = (
     Shape("produce", 11, acks=0, in_flight=16),
     Shape("produce", 12, producer="idempotent"),
     Shape("produce", 12, producer="transactional", partitions=16),
+    Shape("produce", 9, compacted=True),
     Shape("fetch", 4),
     Shape("fetch", 11, in_session=True),
     Shape("fetch", 18, partitions=50, in_session=True),
@@ -135,6 +142,8 @@ SHAPES: Final = (
     Shape("fetch", 16, read_committed=True),
     Shape("fetch", 12, read_committed=True, aborted=20),
     Shape("metadata", 12),
+    Shape("metadata", 12, topics=100),
+    Shape("metadata", 12, topics=1000),
     Shape("list_offsets", 7, partitions=16),
     Shape("find_coordinator", 4),
     Shape("offset_commit", 2, partitions=16),
@@ -144,10 +153,12 @@ SHAPES: Final = (
     Shape("offset_fetch", 9, partitions=16),
     Shape("heartbeat", 2),
     Shape("heartbeat", 4),
+    Shape("join_group", 9),
     Shape("sync_group", 5),
     Shape("txn_offset_commit", 3),
     Shape("txn_offset_commit", 5, partitions=16),
     Shape("end_txn", 3),
     Shape("add_partitions_to_txn", 3, partitions=16),
     Shape("consumer_group_heartbeat", 1),
+    Shape("create_topics", 7),
 )

@@ -81,10 +81,10 @@ no_less_than: Final = partial(Bar, Best.HIGH, is_absolute=True)
 no_more_than: Final = partial(Bar, Best.LOW, is_absolute=True)
 
 
-def _bulk(codec: str, title: str) -> Measure:
+def _bulk(codec: str) -> Measure:
     return Measure(
         f"bulk-produce-{codec}",
-        title,
+        f"bulk produce, {codec}, 100 B records",
         (
             Figure("thousand records/s", at_least(1.0), 0),
             Figure("CPU s per million records", at_most(0.5), 3),
@@ -234,8 +234,7 @@ _STALLS = (
 
 MEASURES: tuple[Measure, ...] = (
     _produce("bulk-produce", "bulk produce, 1 KB records, acks=all", 1.2, 0.5),
-    _bulk("lz4", "bulk produce, lz4, 100 B records"),
-    _bulk("zstd", "bulk produce, zstd, 100 B records"),
+    *(_bulk(codec) for codec in ("gzip", "snappy", "lz4", "zstd")),
     _consume("bulk-consume-1", "bulk consume, 1 consumer", 1),
     _consume("bulk-consume-8", "bulk consume, 8 consumers", 8),
     Measure(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
-from conformance.benchmarks.load import answer, request, run
+from conformance.benchmarks.load import Load, answer, request, run
 from conformance.benchmarks.sampling import (
     Side,
     ask,
@@ -80,19 +80,23 @@ class Tiny:
         )
         return ApiKey.OFFSET_COMMIT, 9, body
 
-    def sample(self) -> dict[str, float]:
-        frame = request(self.api_key, self.version, self.body)
-        before = cpu_seconds(self.broker.pid)
+    def loaded(self, seconds: float) -> Load:
+        """The broker, loaded for some seconds; the last answer has no error."""
         load = run(
             self.broker.bootstrap,
-            frame,
+            request(self.api_key, self.version, self.body),
             connections=self.connections,
             in_flight=self.in_flight,
-            seconds=self.seconds,
+            seconds=seconds,
         )
-        cpu = max(cpu_seconds(self.broker.pid) - before, 0.01)
         answered = answer(self.api_key, self.version, load)
         assert not error_in(answered), answered
+        return load
+
+    def sample(self) -> dict[str, float]:
+        before = cpu_seconds(self.broker.pid)
+        load = self.loaded(self.seconds)
+        cpu = max(cpu_seconds(self.broker.pid) - before, 0.01)
         return {"requests/s": load.per_second, "requests per CPU s": load.answer_count / cpu}
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from conformance.benchmarks.load import request
-from conformance.benchmarks.sampling import cpu_seconds, resident_bytes
+from conformance.benchmarks.sampling import TIMESTAMP, cpu_seconds, resident_bytes
 from conformance.harness.broker import Broker
 from conformance.harness.kafkalite import Kafkalite
 from conformance.harness.raw import RawConnection
@@ -65,7 +65,7 @@ class Client:
 
     def produce(self, topic_id: UUID, value: bytes) -> tuple[int, int]:
         """(error code, offset) of one record."""
-        records = memoryview(build_batch([Record(value=value, timestamp=1)]))
+        records = memoryview(build_batch([Record(value=value, timestamp=TIMESTAMP)]))
         data = TopicProduceData(
             topic_id=topic_id, partition_data=[PartitionProduceData(index=0, records=records)]
         )

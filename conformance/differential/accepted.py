@@ -58,6 +58,8 @@ ORDERS = (
         API_VERSIONS=r"\.(supported|finalized)_features",
         CONSUMER_GROUP_DESCRIBE=r"\.groups.*",
         CONSUMER_GROUP_HEARTBEAT=r"\.assignment\..*",
+        # Observers come by their random directory ids; only brokers under controllers are some.
+        DESCRIBE_QUORUM=r"\.topics.*\.observers",
         CREATE_TOPICS=r"\.topics(\[\]\.configs)?",
         DELETE_ACLS=r"\.filter_results\[\]\.matching_acls",
         DELETE_GROUPS=r"\.results",
@@ -93,6 +95,7 @@ ORDERS = (
         SHARE_ACKNOWLEDGE=r"\.responses.*",
         SHARE_FETCH=r"\.responses.*",
         SHARE_GROUP_DESCRIBE=r"\.groups.*",
+        SHARE_GROUP_HEARTBEAT=r"\.assignment\..*",
         STREAMS_GROUP_DESCRIBE=r"\.groups.*",
         STREAMS_GROUP_HEARTBEAT=r"\.(partitions_by_user_endpoint|(active|standby|warmup)_tasks).*",
         WRITE_SHARE_GROUP_STATE=r"\.results.*",

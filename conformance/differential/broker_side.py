@@ -65,6 +65,12 @@ class Side:
         if connection in self.connections:
             self.connections.pop(connection).socket.close()
 
+    def hang_up_everywhere(self, connection: str) -> None:
+        """Close the connections of this name to whatever nodes."""
+        for name in list(self.connections):
+            if _NODE.sub("", name) == connection:
+                self.hang_up(name)
+
     def forget(self) -> None:
         """Go on as if nothing had been asked before."""
         self.close()

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import pytest
 
-from conformance.conftest import starter
+from conformance.conftest import REFERENCES, starter
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair, error_codes
 from conformance.differential.summary import PAIRS, write_summary
@@ -67,11 +67,10 @@ def both(
     """The reference and the broker under test, of so many nodes and with properties of their
     own, and what they are asked counted."""
     properties = {**PROPERTIES, **(THREE_NODES if node_count > 1 else ONE_NODE), **own}
-    reference = ApacheKafka(directory / "reference", properties, node_count)
+    kind = config.getoption("--broker")
+    reference = REFERENCES.get(kind, ApacheKafka)(directory / "reference", properties, node_count)
     living.append(reference)
-    tested = starter(config.getoption("--broker"), directory / "tested", living)(
-        properties, node_count
-    )
+    tested = starter(kind, directory / "tested", living)(properties, node_count)
     pair = Pair(Side(reference), Side(tested))
     config.stash[PAIRS].append(pair)
     try:

@@ -88,6 +88,16 @@ def anyone_acknowledges() -> None:
     vars(acknowledgement)["_check_member"] = lambda whole, member_id: None
 
 
+CLOSED = "connection_closed"
+
+
+def crashed_members_keep_theirs() -> None:
+    """A connection that is cut releases nothing."""
+    from kafkalite.replica.share.share_partitions import SharePartitions
+
+    setattr(SharePartitions, CLOSED, lambda *given: None)
+
+
 def every_epoch_is_taken() -> None:
     """A member of a streams group may name any epoch."""
     from kafkalite.group_coordinator import streams_protocol
@@ -121,6 +131,7 @@ GROUP_FAULTS: dict[str, tuple[ApiKey, Callable[[], None]]] = {
     "always the first delivery": (ApiKey.SHARE_FETCH, always_the_first_delivery),
     "accepted comes back": (ApiKey.SHARE_FETCH, accepted_comes_back),
     "anyone acknowledges": (ApiKey.SHARE_FETCH, anyone_acknowledges),
+    "crashed members keep theirs": (ApiKey.SHARE_FETCH, crashed_members_keep_theirs),
     "every epoch is taken": (ApiKey.STREAMS_GROUP_HEARTBEAT, every_epoch_is_taken),
     "tasks of others": (ApiKey.STREAMS_GROUP_HEARTBEAT, tasks_of_others),
     "a member too few": (ApiKey.STREAMS_GROUP_DESCRIBE, a_member_too_few),

@@ -12,11 +12,12 @@ deleted one, and does without its marker (KAFKA-20734). kafkalite waits for the 
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 from uuid import uuid4
+
+from msgspec.structs import replace
 
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import error_codes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from uuid import UUID
 
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair
@@ -39,6 +40,8 @@ from kafkalite.wire.record_batch import Record, build_batch
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 GAP = 0
 GROUP_RESOURCE = 32
+# A fetch that renews asks for this (KIP-1222).
+NOTHING = {"min_bytes": 0, "max_bytes": 0, "max_records": 0, "max_wait_ms": 0}
 BEAT = ApiKey.SHARE_GROUP_HEARTBEAT
 
 
@@ -104,11 +107,15 @@ def delete_records(pair: Pair, topic: str, offset: int) -> None:
 
 
 class Member:
-    """A member on both sides, with a connection of its own; `epoch` is its session's."""
+    """A member on both sides, with a connection of its own; `epoch` is its session's.
+
+    `topic_id` tells the topic's id on a side.
+    """
 
     def __init__(self, pair: Pair, group: str, topic: str, name: str = "m-1") -> None:
         self.pair, self.group, self.topic, self.name = pair, group, topic, name
         self.epoch = 0
+        self.topic_id: Callable[[Side], UUID] = lambda side: side.topic_id(topic)
 
     def fetch(self, *said: tuple[Any, ...], version: int = 2, **fields: Any) -> Any:
         values = {
@@ -121,7 +128,7 @@ class Member:
 
         def topic(side: Side, partition: int) -> Any:
             return share_fetch.FetchTopic(
-                topic_id=side.topic_id(self.topic),
+                topic_id=self.topic_id(side),
                 partitions=[
                     share_fetch.FetchPartition(
                         partition_index=partition,
@@ -135,7 +142,7 @@ class Member:
     def say(self, *said: tuple[Any, ...], version: int = 2, **fields: Any) -> Any:
         def topic(side: Side, partition: int) -> Any:
             return share_acknowledge.AcknowledgeTopic(
-                topic_id=side.topic_id(self.topic),
+                topic_id=self.topic_id(side),
                 partitions=[
                     share_acknowledge.AcknowledgePartition(
                         partition_index=partition,

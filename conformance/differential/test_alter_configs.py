@@ -229,6 +229,7 @@ def test_listing(pair: Pair, types: list[int]) -> None:
 def test_deleting_records(pair: Pair, topic: str) -> None:
     pair.create_topic(topic, 2)
     compacted = pair.create_topic(f"{topic}-compacted", cleanup_policy="compact")
+    kept = pair.create_topic(f"{topic}-kept", cleanup_policy="")
 
     def deleting(name: str, *offsets: tuple[int, int]) -> DeleteRecordsRequest:
         partitions = [
@@ -244,4 +245,5 @@ def test_deleting_records(pair: Pair, topic: str) -> None:
         ask(ApiKey.DELETE_RECORDS, version, deleting(topic, (0, 1), (1, -2), (7, 0)))
         ask(ApiKey.DELETE_RECORDS, version, deleting(f"{topic}-not-there", (0, 0)))
         ask(ApiKey.DELETE_RECORDS, version, deleting(compacted, (0, 0)))
+        ask(ApiKey.DELETE_RECORDS, version, deleting(kept, (0, 0)))
         ask(ApiKey.DELETE_RECORDS, version, deleting("__consumer_offsets", (0, 0)))

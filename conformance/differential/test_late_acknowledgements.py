@@ -1,12 +1,15 @@
-"""Acknowledgements of records that are not the member's any more: its lock is gone."""
+"""Acknowledgements of records that are not the member's any more: its lock or the topic is gone."""
 
 from __future__ import annotations
 
 import time
 from typing import Any
+from uuid import UUID
+
+import pytest
 
 from conformance.differential.comparison import Pair
-from conformance.differential.share_requests import ACCEPT, REJECT, offsets, produce
+from conformance.differential.share_requests import ACCEPT, NOTHING, REJECT, offsets, produce
 from conformance.differential.test_share_groups import member, queue
 from kafkalite.wire.errors import ErrorCode
 
@@ -31,6 +34,27 @@ def test_behind_the_start_offset_nothing_is_wrong(pair: Pair, queue: str, member
     m.say((0, 6, REJECT))
     m.say((0, 9, ACCEPT))
     offsets(pair, m.group, [(queue, [0])])
+
+
+@pytest.mark.parametrize("topic_id", [UUID(int=0), UUID(int=77)])
+def test_acknowledgements_of_no_topic(pair: Pair, queue: str, member: Any, topic_id: UUID) -> None:
+    produce(pair, queue, 5)
+    m = member()
+    m.fetch()
+    own = m.topic_id
+    m.topic_id = lambda side: topic_id
+    m.say((0, 1, ACCEPT))
+    m.fetch((0, 1, ACCEPT), max_wait_ms=100)
+    m.fetch(max_wait_ms=100)
+    m.fetch(max_wait_ms=100, without_topics=True)
+    unknown, m.topic_id = m.topic_id, own
+    m.say((0, 4, ACCEPT))
+    n = member("m-2")
+    n.topic_id = unknown
+    n.fetch(max_wait_ms=100)
+    n.fetch(max_wait_ms=100, without_topics=True)
+    n.fetch((0, 0, ACCEPT), is_renew_ack=True, **NOTHING)
+    n.fetch((0, 0, ACCEPT), epoch=-1)
 
 
 def _error_of(answer: Any) -> ErrorCode:

@@ -14,6 +14,7 @@ from conformance.differential.group_requests import ask_in_other_protocols
 from conformance.differential.share_requests import (
     ACCEPT,
     GAP,
+    NOTHING,
     REJECT,
     RELEASE,
     RENEW,
@@ -271,8 +272,7 @@ def test_renewals(pair: Pair, queue: str, member: Any) -> None:
     m.say((0, 2, RENEW, ACCEPT, RELEASE), is_renew_ack=True)
     m.fetch(is_renew_ack=True)
     m.epoch -= 1
-    nothing = {"min_bytes": 0, "max_bytes": 0, "max_records": 0, "max_wait_ms": 0}
-    m.fetch((0, 0, RENEW), is_renew_ack=True, **nothing)
+    m.fetch((0, 0, RENEW), is_renew_ack=True, **NOTHING)
     m.fetch()
     configure(pair, m.group, **{"share.renew.acknowledge.enable": "false"})
     m.say((0, 0, RENEW), is_renew_ack=True)

@@ -264,6 +264,26 @@ def test_standbys_and_endpoints(pair: Pair, group: str, source: str) -> None:
     describe(pair, group)
 
 
+def test_standbys_of_two_members_in_one_process(pair: Pair, group: str, source: str) -> None:
+    """One gives up standbys: they are free in the process, though the other has them, too."""
+    configure(pair, group, **{"streams.num.standby.replicas": "2"})
+    store = TopicInfo(name=f"{source}-store")
+    pair.create_topic(store.name, 4)
+    pair.settle()
+    stateful = topology(
+        Subtopology(subtopology_id="0", source_topics=[source], state_changelog_topics=[store])
+    )
+    for member_id in ("m-1", "m-2", "m-3"):
+        join(pair, group, member_id, stateful)
+    beat(pair, group, "m-1", member_epoch=-1)
+    join(pair, group, "m-2", stateful, process_id="process-of-m-3")
+    beat(pair, group, "m-2", member_epoch=6, **owning())
+    join(pair, group, "m-3", stateful, rebalance_timeout_ms=50_000)
+    describe(pair, group)
+    beat(pair, group, "m-2", member_epoch=6, **owning(_0=[1]))
+    describe(pair, group)
+
+
 def test_one_asks_all_to_shut_down(pair: Pair, group: str, source: str) -> None:
     plain = topology(stateless(source))
     join(pair, group, "m-1", plain)
@@ -298,6 +318,11 @@ def test_a_group_that_is_another(pair: Pair, group: str, source: str) -> None:
     join(pair, kept, "m-1", plain)
     describe(pair, kept)
     fetch(pair, kept, source, None, -1)
+    for name in (f"{group}-new", f"{group}-known"):
+        if name.endswith("known"):
+            commit(pair, name, source, -1, "", version=9)
+        join(pair, name, "m-1", plain, user_endpoint=Endpoint(host="one", port=1))
+        beat(pair, name, "m-1", member_epoch=1, endpoint_information_epoch=0)
 
 
 def test_offsets(pair: Pair, group: str, source: str) -> None:

@@ -24,6 +24,7 @@ from conformance.differential import share_requests, streams_requests
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair, wait_for_topic
 from conformance.differential.streams_requests import source
+from conformance.differential.test_consumer_groups import beat, joining
 from conformance.harness.process import start_process
 from kafkalite.terminal.words import run
 from tests.kafkalite.terminal.interruptible import INTERRUPTIBLE
@@ -108,6 +109,9 @@ def test_records(compare: Compare, ready: str) -> None:
     assert "null" in both_ways(compare, "tail", ready, "-p", "0", "-n", "3")
     both_ways(compare, "tail", ready, "-p", "1", "-o", "1")
     both_ways(compare, "tail", ready, "--since", "1h")
+    both_ways(compare, "tail", ready, "-o", "@1h", "-c", "2")
+    assert both_ways(compare, "tail", ready, "-o", "-1").count("\n") == 1
+    assert both_ways(compare, "tail", ready, "-o", "end") == ""
     assert both_ways(compare, "tail", ready, "--since", "2100-01-01") == ""
     compare("tail", ready, "-p", "7", code=1)
     compare("tail", f"{ready}x", code=1)
@@ -207,6 +211,9 @@ def test_configs(compare: Compare, ready: str) -> None:
     both_ways(compare, "configs", "--group", ready, "--add-config", f"{interval}=6000")
     compare("configs", "--broker", "1", "--add-config", "log.retention.ms=soon", code=1)
     compare("configs", "--broker", "9", code=1)
+    of_logger = ("configs", "--broker-logger")
+    compare(*of_logger, "1", "--add-config", "no.such=DEBUG", code=1)
+    compare(*of_logger, "9", code=1)
 
 
 def test_acls_without_an_authorizer(compare: Compare) -> None:
@@ -256,6 +263,18 @@ def test_groups(
     assert [group, protocol, "Empty", "0", "1"] in lines
     compare("group", "show", f"{group}x", code=1)
     compare("lag", f"{group}x", code=1)
+
+
+def test_a_state_that_librdkafka_has_no_name_for(
+    pair: Pair, compare: Compare, ready: str, group: str
+) -> None:
+    for member_id in ("m-1", "m-2"):
+        beat(pair, group, **joining(ready, member_id=member_id))
+    assert re.search(r"(?m)^state +Reconciling$", both_ways(compare, "group", "show", group))
+    shown = both_ways(compare, "groups", "--state", "reconciling", of=group)
+    assert [group, "consumer", "Reconciling", "2", "1"] in map(str.split, shown.splitlines())
+    for member_id in ("m-1", "m-2"):
+        beat(pair, group, member_id=member_id, member_epoch=-1)
 
 
 def test_share_groups(pair: Pair, compare: Compare, ready: str, group: str) -> None:

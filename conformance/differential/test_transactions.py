@@ -20,6 +20,7 @@ from kafkalite.wire.messages.write_txn_markers import (
 
 @pytest.fixture
 def transactions(pair: Pair, topic: str) -> Transactions:
+    pair.create_topic(topic, 2)
     made = Transactions(pair, topic)
     made.init()
     return made
@@ -99,6 +100,7 @@ REQUESTS: dict[str, Request] = {
 def test_every_request_in_every_state(
     pair: Pair, topic: str, state: str, request_name: str
 ) -> None:
+    pair.create_topic(topic, 2)
     t = Transactions(pair, topic)
     for producer, who in PRODUCERS.items():
         t.be(f"{topic}-{producer}")
@@ -122,6 +124,7 @@ def test_timeouts(transactions: Transactions, timeout_ms: int, version: int) -> 
 
 @pytest.mark.parametrize("version", range(6))
 def test_topics_named_twice_or_without_partitions(pair: Pair, topic: str, version: int) -> None:
+    pair.create_topic(topic, 2)
     t = Transactions(pair, topic)
     t.init()
     pair.create_topic(f"{topic}-too", 2)

@@ -49,15 +49,14 @@ NOT_YET = {14, 15, 16}
 
 
 class Transactions:
-    """One transactional id on both brokers, and what each calls its producer."""
+    """A transactional id on both brokers, and what each calls its producer; the topic is there."""
 
-    def __init__(self, pair: Pair, topic: str) -> None:
+    def __init__(self, pair: Pair, topic: str, transactional_id: str = "") -> None:
         self.pair = pair
         self.topic = topic
-        self.id = f"id-{topic}"
+        self.id = transactional_id or f"id-{topic}"
         self.ids: dict[Side, tuple[int, int]] = {}
         self.sequences: dict[int, int] = {}
-        pair.create_topic(topic, 2)
         self.be(self.id)
 
     def be(self, transactional_id: str) -> None:
@@ -100,10 +99,11 @@ class Transactions:
         self.pair.compare(what, *answers, api=ApiKey.DESCRIBE_TRANSACTIONS)
         return answers[0], answers[1]
 
-    def next_sequence(self, partition: int) -> int:
-        """Sequences go on, until the epoch is another."""
-        self.sequences[partition] = self.sequences.get(partition, -1) + 1
-        return self.sequences[partition]
+    def next_sequence(self, partition: int, count: int = 1) -> int:
+        """The first of so many sequences, which go on until the epoch is another."""
+        first = self.sequences.get(partition, 0)
+        self.sequences[partition] = first + count
+        return first
 
     # The requests; `bump` is added to the epoch, `other` to the producer id.
 
@@ -227,12 +227,13 @@ class Transactions:
         other: int = 0,
         sequence: int = 0,
         partition: int = 0,
+        count: int = 1,
         transactional: bool = True,
     ) -> None:
         def body(side: Side) -> ProduceRequest:
             producer_id, epoch = self.ids[side]
             records = build_batch(
-                [Record(timestamp=TIMESTAMP, value=b"value")],
+                [Record(timestamp=TIMESTAMP, value=b"value")] * count,
                 producer_id=producer_id + other,
                 producer_epoch=epoch + bump,
                 base_sequence=sequence,

@@ -28,6 +28,8 @@ PROPERTIES = {
     "log.retention.check.interval.ms": "86400000",
     "log.initial.task.delay.ms": "86400000",
     "log.segment.delete.delay.ms": "1000",
+    # a story need not wait for long until a lock has run out
+    "group.share.min.record.lock.duration.ms": "1000",
 }
 ONE_NODE = {
     # so that what is asked first is seen first, on whatever connection

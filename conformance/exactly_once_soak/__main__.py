@@ -6,7 +6,8 @@ are aborted, the broker is killed with SIGKILL and started again, workers are ki
 are started with the transactional id of one that lives. One reader with read_committed must see, in
 every partition, every number once and in order; in the end the committed offsets must be those of
 the output. With `--broker cluster --nodes 3` the broker that is killed is each of three in turn,
-and with `mixed` one of them is Apache Kafka's.
+and with `mixed` one of them is Apache Kafka's. Their controller is killed, too, and brokers are
+parted from the others.
 """
 
 from __future__ import annotations
@@ -160,6 +161,8 @@ def trouble(
     elif dice < 0.42 and len(worker.processes) == 1:
         worker.start(broker.bootstrap, directory)
         events["worker fenced"] += 1
+    elif dice < 0.5 and isinstance(broker, OneOfMany):
+        events[broker.trouble(chance)] += 1
 
 
 def rest(

@@ -24,6 +24,7 @@ public class ShareScenario {
         try (KafkaShareConsumer<String, String> consumer = new KafkaShareConsumer<>(properties)) {
             consumer.subscribe(List.of(arguments[1]));
             TreeMap<Long, Integer> deliveries = new TreeMap<>();
+            TreeMap<Long, Short> brokersCounts = new TreeMap<>();
             List<String> accepted = new ArrayList<>();
             int largest = 0;
             // Who gives poison back stays until nothing comes any more.
@@ -34,23 +35,32 @@ public class ShareScenario {
                 var records = consumer.poll(Duration.ofMillis(500));
                 largest = Math.max(largest, records.count());
                 quiet = records.isEmpty() ? quiet + 1 : 0;
+                List<String> saidToBeAccepted = new ArrayList<>();
+                boolean isFirst = deliveries.isEmpty();
                 for (ConsumerRecord<String, String> record : records) {
                     deliveries.merge(record.offset(), 1, Integer::sum);
+                    brokersCounts.put(record.offset(), record.deliveryCount().orElseThrow());
                     AcknowledgeType type = typeFor(scenario, record, deliveries.get(record.offset()));
                     if (explicit) {
                         consumer.acknowledge(record, type);
                     }
                     if (type == AcknowledgeType.ACCEPT) {
-                        accepted.add(record.value());
+                        saidToBeAccepted.add(record.value());
                     }
                 }
                 if (!records.isEmpty()) {
-                    consumer.commitSync().forEach((partition, error) ->
-                        error.ifPresent(e -> System.out.println("error " + e)));
+                    Thread.sleep(scenario.equals("late") && isFirst ? 3000 : scenario.equals("keep") ? 700 : 0);
+                    boolean[] isConfirmed = {true};
+                    consumer.commitSync().forEach((partition, error) -> error.ifPresent(e -> {
+                        System.out.println("error " + e);
+                        isConfirmed[0] = false;
+                    }));
+                    if (isConfirmed[0]) accepted.addAll(saidToBeAccepted);
                 }
             }
             System.out.println("accepted " + String.join(",", accepted));
             System.out.println("deliveries " + deliveries);
+            System.out.println("counts " + brokersCounts);
             System.out.println("largest " + largest);
         }
     }
@@ -62,6 +72,8 @@ public class ShareScenario {
                 return isOdd && count == 1 ? AcknowledgeType.RELEASE : AcknowledgeType.ACCEPT;
             case "renew":
                 return isOdd && count == 1 ? AcknowledgeType.RENEW : AcknowledgeType.ACCEPT;
+            case "keep":
+                return count < 5 ? AcknowledgeType.RENEW : AcknowledgeType.ACCEPT;
             case "poison":
                 return record.value().equals("poison") ? AcknowledgeType.RELEASE : AcknowledgeType.ACCEPT;
             case "reject":

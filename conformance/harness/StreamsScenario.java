@@ -1,6 +1,7 @@
 // A word count of Kafka Streams: StreamsScenario <bootstrap> <application> <source> <sink>
 // <state directory> <instance> <guarantee> <group protocol> <base>. It prints a line at every change of
-// its state, and the tasks it has when it is running; it ends when its input does.
+// its state, the tasks it has when it is running, and how many records a store was restored from; it ends
+// when its input does.
 //
 // With a base, a time in milliseconds, words are counted in windows of ten seconds: "word@12" was said
 // twelve seconds after the base, and its window is told as "word@10". Without (-1) they are counted for good.
@@ -10,6 +11,7 @@ import java.io.InputStreamReader;
 import java.time.Duration;
 import java.util.Properties;
 import java.util.TreeSet;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.streams.KafkaStreams;
 import org.apache.kafka.streams.KeyValue;
@@ -23,6 +25,7 @@ import org.apache.kafka.streams.kstream.KGroupedStream;
 import org.apache.kafka.streams.kstream.KStream;
 import org.apache.kafka.streams.kstream.Produced;
 import org.apache.kafka.streams.kstream.TimeWindows;
+import org.apache.kafka.streams.processor.StateRestoreListener;
 
 public class StreamsScenario {
     public static void main(String[] arguments) throws Exception {
@@ -65,6 +68,13 @@ public class StreamsScenario {
 
         KafkaStreams streams = new KafkaStreams(builder.build(), config);
         streams.setStateListener((now, before) -> say("state " + now));
+        streams.setGlobalStateRestoreListener(new StateRestoreListener() {
+            public void onRestoreStart(TopicPartition partition, String store, long start, long end) { }
+            public void onBatchRestored(TopicPartition partition, String store, long end, long count) { }
+            public void onRestoreEnd(TopicPartition partition, String store, long total) {
+                say("restored " + total);
+            }
+        });
         streams.start();
         Thread watcher = new Thread(() -> {
             String last = "";

@@ -50,6 +50,8 @@ class ApacheKafka:
 
     kind = "kafka"
     jvm_flags: tuple[str, ...] = JVM_FLAGS
+    # None: those of the newest release.
+    jars: Path | None = None
 
     def __init__(
         self, directory: Path, properties: Mapping[str, str] | None = None, node_count: int = 1
@@ -95,9 +97,8 @@ class ApacheKafka:
         file.write_text("".join(f"{name}={value}\n" for name, value in everything.items()))
         if (self.home(node_id) / "data" / "meta.properties").exists():
             return  # a directory that has had a broker
-        format_command = java_command(
-            "kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", str(file)
-        )
+        arguments = ("format", "-t", self.cluster_id, "-c", str(file))
+        format_command = java_command("kafka.tools.StorageTool", *arguments, jars=self.jars)
         answer = subprocess.run(
             format_command, check=False, capture_output=True, text=True, timeout=START_SECONDS
         )
@@ -112,6 +113,7 @@ class ApacheKafka:
                     str(self.home(node_id) / "server.properties"),
                     log_level="info",
                     jvm_flags=self.jvm_flags,
+                    jars=self.jars,
                 ),
                 self.home(node_id) / "output",
                 environment={**os.environ, "LC_ALL": "C.UTF-8"},

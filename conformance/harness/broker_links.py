@@ -1,5 +1,5 @@
 """Proxies before the listeners on which brokers reach each other; a broker can be parted from all
-others.
+others, in both ways or in one.
 
 Clients and controllers still reach it: a network that is broken in part. What is sent over a parted
 link is lost, and its connections break when the link is whole again.
@@ -29,7 +29,8 @@ class BrokerLinks:
         self._brokers = dict(brokers)
         self._ports = dict(zip(brokers, free_ports(len(brokers)), strict=True))
         self._doors = {node_id: socket.create_server(("127.0.0.1", 0)) for node_id in brokers}
-        self._parted = -1
+        self._unheard: int | None = None
+        self._deaf: int | None = None
         self._lock = threading.Lock()
         self._broken: list[socket.socket] = []
         for node_id, door in self._doors.items():
@@ -56,13 +57,14 @@ class BrokerLinks:
         """The listener of a broker for brokers, behind its proxy."""
         return f"INTERNAL://127.0.0.1:{self._ports[node_id]}"
 
-    def part(self, node_id: int) -> None:
-        """Lose all between this broker and the others from now on."""
-        self._parted = node_id
+    def part(self, node_id: int, *, is_unheard: bool = True, is_deaf: bool = True) -> None:
+        """Lose all that this broker sends to others from now on, all that they send, or both."""
+        self._unheard = node_id if is_unheard else None
+        self._deaf = node_id if is_deaf else None
 
     def join(self) -> None:
         """All links are whole again."""
-        self._parted = -1
+        self._unheard = self._deaf = None
         with self._lock:
             broken, self._broken = self._broken, []
         hang_up(*broken)
@@ -87,28 +89,30 @@ class BrokerLinks:
             if first is None:
                 return
             named = _CLIENT_ID.search(first[:64])
-            link = {node_id, int(named[1]) if named else node_id}
+            asking = int(named[1]) if named else -1
             broker = socket.create_connection(("127.0.0.1", self._ports[node_id]))
             ends.append(broker)
-            pump = threading.Thread(target=self._pump, args=(link, broker, client), daemon=True)
+            answers, requests = (node_id, asking), (asking, node_id)
+            pump = threading.Thread(target=self._pump, args=(answers, broker, client), daemon=True)
             pump.start()
-            self._pass(link, first, broker)
-            self._pump(link, client, broker)
+            self._pass(requests, first, broker)
+            self._pump(requests, client, broker)
             pump.join()
         except OSError:  # the broker is gone
             pass
         finally:
             hang_up(*ends)
 
-    def _pump(self, link: set[int], source: socket.socket, target: socket.socket) -> None:
+    def _pump(self, way: tuple[int, int], source: socket.socket, target: socket.socket) -> None:
         with suppress(OSError):
             while data := source.recv(_READ_BYTES):
-                self._pass(link, data, target)
+                self._pass(way, data, target)
         hang_up(source, target)
 
-    def _pass(self, link: set[int], data: bytes, target: socket.socket) -> None:
-        """Send it on, or lose it."""
-        if self._parted in link:
+    def _pass(self, way: tuple[int, int], data: bytes, target: socket.socket) -> None:
+        """Send it on, or lose it. `way` is who sends, and who is to get it."""
+        sender, receiver = way
+        if sender == self._unheard or receiver == self._deaf:
             with self._lock:
                 self._broken.append(target)
         else:

@@ -10,6 +10,7 @@ from pathlib import Path
 import kafkalite
 from conformance.harness.broker import SMALL
 from conformance.harness.process import OneProcess, Process
+from conformance.harness.watched_loops import watched_program
 
 # Up in a blink, unless the machine is full of other work.
 START_SECONDS = 60.0
@@ -42,12 +43,12 @@ class Kafkalite(OneProcess):
         directory: Path,
         properties: Mapping[str, str] | None = None,
         node_count: int = 1,
-        program: Sequence[str] = ("-m", "kafkalite"),
+        program: Sequence[str] | None = None,
     ) -> None:
         """`program` is what Python runs instead of the command, with the command's flags."""
-        self.program = program
         directory.mkdir(parents=True, exist_ok=True)
         self.directory = directory
+        self.program = watched_program(directory) if program is None else program
         self.properties = {**SMALL, **(properties or {})}
         self.node_count = node_count
         self.data_dir = directory / "data"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
@@ -39,6 +41,7 @@ class OneOfMany:
             kafkalite=node_count - kafka,
             properties={**PROPERTIES, **properties},
             program=program,
+            linked=True,
         )
         self._turns = cycle(self._cluster.brokers)
         self._killed = next(self._turns)
@@ -57,6 +60,24 @@ class OneOfMany:
         """Start the one that was killed; back when it knows all others."""
         self._cluster.start(self._killed)
         self._cluster.wait([self._killed])
+
+    def trouble(self, chance: random.Random) -> str:
+        """Kill the controllers, or part a broker from the others, for a while; what was done."""
+        if chance.random() < 0.5:
+            for node_id in self._cluster.controllers:
+                self._cluster.kill(node_id)
+            time.sleep(chance.uniform(0, 3))
+            for node_id in self._cluster.controllers:
+                self._cluster.start(node_id)
+            return "controllers killed"
+        links = self._cluster.links
+        assert links is not None
+        parted = chance.choice(sorted(self._cluster.brokers))
+        is_unheard, is_deaf = chance.choice([(True, True), (True, False), (False, True)])
+        links.part(parted, is_unheard=is_unheard, is_deaf=is_deaf)
+        time.sleep(chance.uniform(0.5, 8))
+        links.join()
+        return "broker parted"
 
     def close(self) -> None:
         """End all."""

@@ -53,13 +53,18 @@ class QuorumCluster:
         linked: bool = False,
         jvm_flags: tuple[str, ...] = JVM,
         program: tuple[str, ...] = PROGRAM,
+        release: str = "",
+        first_kafkalite: int = FIRST_KAFKALITE,
     ) -> None:
         """`secured`: nodes reach each other by TLS and SASL only (secured_quorum.py).
         `linked`: brokers reach each other over `links`, which can be parted (broker_links.py).
 
         `jvm_flags` are those of Apache Kafka's brokers. `program` stands for the command kafkalite.
+        `release`: that of the features which the controllers begin with, the newest unless it is
+        given. `first_kafkalite`: the lowest id of kafkalite's brokers.
         """
         self.program = program
+        self.release = release
         self.directory = directory
         # the first byte keeps it from beginning with "-", which the storage tool takes for a flag
         random = b"k" + uuid.uuid4().bytes[1:]
@@ -67,7 +72,7 @@ class QuorumCluster:
         ports = iter(free_ports(controllers + kafka + kafkalite))
         self.controllers = {FIRST_CONTROLLER + i: next(ports) for i in range(controllers)}
         self.kafka = {FIRST_KAFKA + i: next(ports) for i in range(kafka)}
-        self.kafkalite = {FIRST_KAFKALITE + i: next(ports) for i in range(kafkalite)}
+        self.kafkalite = {first_kafkalite + i: next(ports) for i in range(kafkalite)}
         self.properties = {**SMALL, **(properties or {})}
         self.jvm_flags = jvm_flags
         self.secured = SecuredQuorum(directory, list(self.brokers)) if secured else None
@@ -142,12 +147,19 @@ class QuorumCluster:
             return first
         return f"{first},{self.internal.listener(node_id)}"
 
+    def is_formatted_by_kafka(self, node_id: int) -> bool:
+        """True if `kafka-storage` makes its data directory, and not `kafkalite format`."""
+        return node_id not in self.kafkalite
+
     def format(self, node_id: int) -> None:
         file = str(self.file(node_id))
-        if node_id in self.kafkalite:
+        if not self.is_formatted_by_kafka(node_id):
             command = [PYTHON, *PROGRAM, "format", "-t", self.cluster_id, "-c", file]
         else:
-            flags = FORMAT_FLAGS if self.secured and node_id in self.controllers else ()
+            flags: tuple[str, ...] = ()
+            if node_id in self.controllers:
+                flags += FORMAT_FLAGS if self.secured else ()
+                flags += ("--release-version", self.release) if self.release else ()
             command = java_command(
                 *("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", file), *flags
             )

@@ -38,6 +38,15 @@ class Referee(JavaProcess):
         text, written = self._ask(f":refuse {key} {code}", version, request)
         return written if text else None
 
+    def jaas(self, line: str) -> tuple[str, dict[str, str]]:
+        """The login module of a JAAS line, and its options."""
+        module, *rest = self._ask(":jaas", 0, line.encode())[0].split("\0")
+        return module, dict(zip(rest[::2], rest[1::2], strict=True))
+
+    def principal(self, rules: str, name: str) -> str:
+        """The user whom `ssl.principal.mapping.rules` make of a certificate's name."""
+        return self._ask(f":principal {rules}", 0, name.encode())[0]
+
     def rows(self, what: str) -> list[list[str]]:
         """One of the lists `messages`, `apis`, `errors`."""
         text, _ = self._ask(f":{what}", 0, b"")

@@ -13,7 +13,10 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
+import javax.security.auth.login.AppConfigurationEntry;
 import org.apache.kafka.common.compress.Compression;
+import org.apache.kafka.common.config.SaslConfigs;
+import org.apache.kafka.common.config.types.Password;
 import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.header.Header;
 import org.apache.kafka.common.message.ApiMessageType;
@@ -29,6 +32,8 @@ import org.apache.kafka.common.record.internal.Record;
 import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.requests.AbstractRequest;
 import org.apache.kafka.common.requests.AbstractResponse;
+import org.apache.kafka.common.security.JaasContext;
+import org.apache.kafka.common.security.ssl.SslPrincipalMapper;
 import org.apache.kafka.common.utils.Utils;
 
 /**
@@ -39,7 +44,8 @@ import org.apache.kafka.common.utils.Utils;
  * JSON converter makes of it, the bytes are what it writes. For ":batch" the bytes are a record batch, and the version
  * is the codec with which the same records are built again. ":rewrite Name N" reads like "Name", and writes in
  * version N. ":refuse KEY CODE" reads a request of that API, and writes the answer that says that error;
- * its text is empty where Kafka has none. ":messages", ":apis" and ":errors" list what there is; ":new Name" shows a new message.
+ * its text is empty where Kafka has none. ":jaas" reads a JAAS line: the login module, and each option's key and
+ * value, parted by zeros. ":principal RULES" names the user of a certificate's name. ":messages", ":apis" and ":errors" list what there is; ":new Name" shows a new message.
  */
 public class Referee {
     private static final String SUFFIX = "JsonConverter.class";
@@ -85,6 +91,11 @@ public class Referee {
                         .getErrorResponse(0, Errors.forCode(Short.parseShort(words[2])).exception());
                     text = refusal == null ? "" : refusal.data().getClass().getSimpleName();
                     written = refusal == null ? written : write((Message) refusal.data(), version);
+                } else if (name.equals(":jaas")) {
+                    text = jaas(new String(data, StandardCharsets.UTF_8));
+                } else if (name.startsWith(":principal ")) {
+                    text = SslPrincipalMapper.fromRules(name.substring(11))
+                        .getName(new String(data, StandardCharsets.UTF_8));
                 } else if (name.startsWith(":rewrite ")) {
                     String[] words = name.split(" ");
                     text = "";
@@ -106,6 +117,17 @@ public class Referee {
             out.write(written);
             out.flush();
         }
+    }
+
+    private static String jaas(String line) {
+        Map<String, Object> configs = Map.of(SaslConfigs.SASL_JAAS_CONFIG, new Password(line));
+        AppConfigurationEntry entry = JaasContext.loadClientContext(configs).configurationEntries().get(0);
+        StringBuilder text = new StringBuilder(entry.getLoginModuleName());
+        entry.getOptions().forEach((key, value) -> {
+            if (key != null)  // what was no word, which no login module looks for
+                text.append('\0').append(key).append('\0').append(value);
+        });
+        return text.toString();
     }
 
     /** Every class with a JSON converter in the jars is a message; a request's is named ...RequestData. */

@@ -2,58 +2,63 @@
 same.
 
 A client produces a record before the fault, one into it, and one after it; or it reads three. Told
-are each delivery (offset or error) and what the log has in the end. Faults of disks, verbs at a
-request and holds are no matter of the wire: a proxy cannot do them.
+are each delivery (offset or error) and what the log has in the end. Members of groups and
+transactional producers meet faults of their coordinators. Faults of disks, verbs at a request and
+holds are no matter of the wire: a proxy cannot do them.
 """
 
 from __future__ import annotations
 
-import json
-import uuid
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from kafka import KafkaProducer
 
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
 from conformance.harness.jars import JarsMissing
 from conformance.harness.java import JavaMissing
 from conformance.harness.kafkalite import Kafkalite
-from conformance.kit.faulting_proxy import FaultingProxy, WireFault
+from conformance.kit.coordinator_clients import (
+    Beginning,
+    JavaMember,
+    JavaWriter,
+    Joining,
+    LibrdkafkaMember,
+    LibrdkafkaWriter,
+)
+from conformance.kit.coordinator_twins import (
+    GROUP_ERRORS,
+    OF_OLDER_PRODUCERS,
+    TRANSACTION_ERRORS,
+    in_a_group,
+    in_transactions,
+    twins_of,
+)
+from conformance.kit.faulting_proxy import WireFault
 from conformance.kit.twice_clients import (
-    PATIENCE_SECONDS,
     AioKafkaClients,
     JavaClients,
     Outcome,
     Producing,
     Reading,
+    delivered,
     kafka_python,
     librdkafka,
     read_by_kafka_python,
     read_by_librdkafka,
 )
-from kafkalite.client.connecting import Client
-from kafkalite.control.faults.rule import Action
+from conformance.kit.twins import ON_BOTH_WAYS, Place, Twin, both
 from kafkalite.faults import (
     answer,
     corrupt,
-    cut,
-    delay,
-    dribble,
-    drop,
     error,
     patch,
     repeat,
-    silence,
-    throttle,
 )
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
@@ -66,16 +71,6 @@ from kafkalite.wire.messages.produce import (
 )
 
 ODD_OFFSET = 77
-AT_ONCE = 24
-
-
-@dataclass(frozen=True)
-class Twin:
-    """One fault as kafkalite has it, and as it is on the wire."""
-
-    name: str
-    rule: Action
-    wire: WireFault
 
 
 def refused(code: ErrorCode) -> Callable[[ProduceRequest], ProduceResponse]:
@@ -112,10 +107,6 @@ def with_partitions(**fields: Any) -> Callable[[ProduceResponse], ProduceRespons
     return change
 
 
-def throttled(body: Any) -> Any:
-    return replace(body, throttle_time_ms=300)
-
-
 def damaged(body: Any) -> Any:
     """A Fetch's answer in which the last byte of the first batch is another."""
     for topic in body.responses:
@@ -127,16 +118,6 @@ def damaged(body: Any) -> Any:
     return body
 
 
-ON_BOTH_WAYS = (
-    Twin("drop before", drop.before, WireFault(drop="before")),
-    Twin("drop after", drop.after, WireFault(drop="after")),
-    Twin("silence before", silence.before, WireFault(silence="before")),
-    Twin("silence after", silence.after, WireFault(silence="after")),
-    Twin("cut", cut(7), WireFault(cut_bytes=7)),
-    Twin("delay", delay("300ms"), WireFault(delay_seconds=0.3)),
-    Twin("dribble", dribble(5, "10ms"), WireFault(piece_bytes=5)),
-    Twin("throttle", throttle("300ms"), WireFault(change=throttled)),
-)
 AFTER_APPEND = ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 # An idempotent producer's own numbers would be in the second copy on the wire.
 REPEAT = Twin("repeat", repeat(2), WireFault(twice=True))
@@ -166,47 +147,6 @@ FETCH = (
     Twin("answer", answer({"session_id": 0}), WireFault(answer=lambda _: FetchResponse())),
     Twin("corrupt", corrupt("crc"), WireFault(change=damaged)),
 )
-
-
-class Place:
-    """A topic of one fault at one broker, and the way to it."""
-
-    def __init__(self, broker: Broker, twin: Twin, api_key: ApiKey) -> None:
-        self._broker, self._twin, self._api_key = broker, twin, api_key
-        self.topic = f"twice-{uuid.uuid4().hex[:8]}"
-        self._proxy: FaultingProxy | None = None
-        self.bootstrap = broker.bootstrap
-        if isinstance(broker, ApacheKafka):
-            self._proxy = FaultingProxy(broker.bootstrap, api_key, twin.wire)
-            self.bootstrap = self._proxy.bootstrap
-        admin = AdminClient({"bootstrap.servers": broker.bootstrap})
-        admin.create_topics([NewTopic(self.topic, 1, 1)])[self.topic].result(PATIENCE_SECONDS)
-
-    def close(self) -> None:
-        """The way to it is closed."""
-        if self._proxy is not None:
-            self._proxy.close()
-
-    def arm(self) -> None:
-        """The next request of the API has the fault."""
-        if self._proxy is not None:
-            self._proxy.arm()
-            return
-        ready = json.loads((Path(self._broker.directory) / "ready.json").read_text())["control"]
-        client = Client(ready["url"], ready["token"])
-        api = "Produce" if self._api_key is ApiKey.PRODUCE else "Fetch"
-        self._fault = client.fault(api, topic=self.topic, do=self._twin.rule)
-
-    @property
-    def was_done(self) -> bool:
-        """Tells whether the fault came to pass, once."""
-        if self._proxy is not None:
-            return self._proxy.done == 1
-        return self._fault.show().applied == 1
-
-    def log(self) -> list[str]:
-        """The values in the log."""
-        return read_by_librdkafka(self._broker.bootstrap, self.topic)["values"]
 
 
 @pytest.fixture(scope="module")
@@ -270,10 +210,7 @@ def producing(broker: Broker, twin: Twin, client: Producing) -> Outcome:
 def reading(broker: Broker, twin: Twin, client: Reading) -> Outcome:
     """The values and errors of a reader."""
     with closing(Place(broker, twin, ApiKey.FETCH)) as place:
-        producer = Producer({"bootstrap.servers": broker.bootstrap})
-        for value in ("one", "two", "three"):
-            producer.produce(place.topic, value)
-            producer.flush(PATIENCE_SECONDS)
+        place.write("one", "two", "three")
         place.arm()
         seen = client(place.bootstrap, place.topic, 3)
         assert place.was_done
@@ -291,22 +228,56 @@ def brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Broker, 
         yield ours, theirs
 
 
-def both(
-    brokers: tuple[Broker, Broker], twins: tuple[Twin, ...], tell: Callable[[Broker, Twin], Outcome]
-) -> tuple[dict[str, Outcome], ...]:
-    """The outcomes of every fault at either broker, all at the same time."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        told = [
-            {twin.name: pool.submit(tell, broker, twin) for twin in twins} for broker in brokers
-        ]
-        return tuple({name: each.result() for name, each in side.items()} for side in told)
-
-
 PRODUCERS = (
     *("librdkafka", "librdkafka, idempotent", "kafka-python"),
     *("Java", "Java, idempotent", "aiokafka"),
 )
 READERS = ("librdkafka reader", "Java reader", "kafka-python reader", "aiokafka reader")
+
+
+def writing_to_two(broker: Broker, twin: Twin) -> Outcome:
+    """The deliveries and the logs of two partitions, which kafka-python asks for in one request."""
+    with closing(Place(broker, twin, ApiKey.PRODUCE, partitions=2)) as place:
+        place.arm(partition=1)
+        producer = KafkaProducer(
+            bootstrap_servers=place.bootstrap, enable_idempotence=False, linger_ms=500, retries=20
+        )
+        sent = [producer.send(place.topic, b"v", partition=each) for each in (0, 1)]
+        told = [delivered(each) for each in sent]
+        producer.close()
+        assert place.was_done
+        return {"deliveries": told, "logs": [place.log(partition) for partition in (0, 1)]}
+
+
+def failing_second(code: ErrorCode) -> Callable[[ProduceResponse], ProduceResponse]:
+    """Has the answer say an error of partition 1 alone."""
+
+    def change(body: ProduceResponse) -> ProduceResponse:
+        for topic in body.responses:
+            topic.partition_responses = [
+                replace(each, error_code=code, base_offset=-1) if each.index == 1 else each
+                for each in topic.partition_responses
+            ]
+        return body
+
+    return change
+
+
+OF_ONE = tuple(
+    Twin(
+        code.name,
+        error(code.name, apply=True),
+        WireFault(change=failing_second(code)),
+    )
+    for code in (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.INVALID_RECORD)
+)
+
+
+def test_an_error_of_one_partition_of_two(brokers: tuple[Broker, Broker]) -> None:
+    ours, theirs = both(brokers, {twin.name: partial(writing_to_two, twin=twin) for twin in OF_ONE})
+    assert ours == theirs
+    assert ours["INVALID_RECORD"]["deliveries"] == [0, "InvalidRecordError"]
+    assert ours["NOT_LEADER_OR_FOLLOWER"]["logs"] == [["v"], ["v", "v"]]
 
 
 @pytest.mark.parametrize("client", PRODUCERS)
@@ -316,7 +287,9 @@ def test_a_producer_sees_the_same(
     is_idempotent = "idempotent" in client
     twins = PRODUCE if is_idempotent else (*PRODUCE, REPEAT)
     with_client = named(client)
-    ours, theirs = both(brokers, twins, lambda broker, twin: producing(broker, twin, with_client))
+    ours, theirs = both(
+        brokers, {twin.name: partial(producing, twin=twin, client=with_client) for twin in twins}
+    )
     assert ours == theirs
     # The faults did something: these are the differences that applications meet.
     lost = ours["drop after"]["log"]
@@ -330,6 +303,56 @@ def test_a_consumer_sees_the_same(
     brokers: tuple[Broker, Broker], named: Named, client: str
 ) -> None:
     with_client = named(client)
-    ours, theirs = both(brokers, FETCH, lambda broker, twin: reading(broker, twin, with_client))
+    ours, theirs = both(
+        brokers, {twin.name: partial(reading, twin=twin, client=with_client) for twin in FETCH}
+    )
     assert ours == theirs
     assert ours["drop after"]["values"] == ["one", "two", "three"]
+
+
+def joining(request: pytest.FixtureRequest, client: str) -> Joining:
+    if client == "Java":
+        return partial(JavaMember, request.getfixturevalue("java"))
+    return LibrdkafkaMember
+
+
+def beginning(request: pytest.FixtureRequest, client: str) -> Beginning:
+    if client == "Java":
+        return partial(JavaWriter, request.getfixturevalue("java"))
+    return LibrdkafkaWriter
+
+
+@pytest.mark.parametrize("client", ["librdkafka", "Java"])
+def test_a_member_of_a_group_sees_the_same(
+    brokers: tuple[Broker, Broker], request: pytest.FixtureRequest, client: str
+) -> None:
+    join = joining(request, client)
+    ours, theirs = both(
+        brokers,
+        {
+            name: partial(in_a_group, api_key=api_key, twin=twin, join=join)
+            for name, (api_key, twin) in twins_of(GROUP_ERRORS).items()
+        },
+    )
+    assert ours == theirs
+    assert all(each["values"] == ["one", "two", "three"] for each in ours.values())
+    assert ours["OFFSET_COMMIT, OFFSET_METADATA_TOO_LARGE"]["told"][1] != "done"
+    assert {each["committed"] for each in ours.values()} == {3}
+
+
+@pytest.mark.parametrize("client", ["librdkafka", "Java"])
+def test_a_transactional_producer_sees_the_same(
+    brokers: tuple[Broker, Broker], request: pytest.FixtureRequest, client: str
+) -> None:
+    begin = beginning(request, client)
+    ours, theirs = both(
+        brokers,
+        {
+            name: partial(in_transactions, api_key=api_key, twin=twin, begin=begin)
+            for name, (api_key, twin) in twins_of(TRANSACTION_ERRORS).items()
+            if client != "Java" or api_key not in OF_OLDER_PRODUCERS
+        },
+    )
+    assert ours == theirs
+    assert ours["END_TXN, silence after"]["values"] == ["before", "into", "after"]
+    assert "into" not in ours["TXN_OFFSET_COMMIT, UNKNOWN_MEMBER_ID"]["values"]

@@ -39,7 +39,9 @@ Producing = Callable[[str, str], AbstractContextManager[Deliver]]
 Reading = Callable[[str, str, int], Outcome]
 
 
-def read_by_librdkafka(bootstrap: str, topic: str, wanted: int | None = None) -> Outcome:
+def read_by_librdkafka(
+    bootstrap: str, topic: str, wanted: int | None = None, *, partition: int = 0
+) -> Outcome:
     """The values of a topic, up to its end or to the `wanted` number of them, and the errors."""
     consumer = Consumer(
         {
@@ -51,7 +53,7 @@ def read_by_librdkafka(bootstrap: str, topic: str, wanted: int | None = None) ->
             "socket.timeout.ms": REQUEST_SECONDS * 1000,
         }
     )
-    consumer.assign([TopicPartition(topic, 0, OFFSET_BEGINNING)])
+    consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
     values: list[str] = []
     errors: set[str] = set()
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -108,13 +110,18 @@ def kafka_python(bootstrap: str, topic: str) -> Generator[Deliver]:
     )
 
     def deliver(value: str) -> object:
-        try:
-            return producer.send(topic, value.encode()).get(PATIENCE_SECONDS).offset
-        except KafkaPythonError as failure:
-            return type(failure).__name__
+        return delivered(producer.send(topic, value.encode()))
 
     yield deliver
     producer.close()
+
+
+def delivered(sent: Any) -> object:
+    """The offset of what kafka-python has sent, or the error."""
+    try:
+        return sent.get(PATIENCE_SECONDS).offset
+    except KafkaPythonError as failure:
+        return type(failure).__name__
 
 
 def read_by_kafka_python(bootstrap: str, topic: str, wanted: int) -> Outcome:
@@ -196,6 +203,11 @@ class JavaClients:
         yield deliver
         # Its broker may be gone: it would go on to look for it.
         self._ask("CLOSE", name)
+
+    def asking(self, kind: str) -> Callable[..., str]:
+        """Asks a client of its own: with a word, and what that word takes."""
+        name = f"{kind}-{next(self._numbers)}"
+        return lambda word, *words: self._ask(word, name, *words)
 
     def read(self, bootstrap: str, topic: str, wanted: int) -> Outcome:
         told = self._ask("READ", f"reader-{next(self._numbers)}", bootstrap, topic, str(wanted))

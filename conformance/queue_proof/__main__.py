@@ -6,7 +6,8 @@ than its lock lasts. Meanwhile, at random, the broker is killed with SIGKILL and
 workers are killed. A record whose acceptance or rejection was confirmed is never delivered again,
 and is confirmed once, unless a member's lock had run out. In the end each one is confirmed. With
 `--broker cluster --nodes 3` the broker that is killed is each of three in turn, and with `mixed`
-one of them is Apache Kafka's.
+one of them is Apache Kafka's. Their controller is killed, too, and brokers are parted from the
+others.
 """
 
 from __future__ import annotations
@@ -121,24 +122,29 @@ class Proof:
         return reached
 
     @contextmanager
-    def killing(self, what: str) -> Iterator[None]:
+    def harming(self) -> Iterator[None]:
         """Within this, something is killed, and started again."""
         begun = time.monotonic_ns()
         yield
         self.judge.kills.append((begun, time.monotonic_ns()))
-        self.events[f"{what} killed"] += 1
 
     def trouble(self, chance: random.Random) -> None:
         """Do one bad thing, or none."""
         dice = chance.random()
         if dice < 0.3:
-            with self.killing("broker"):
+            with self.harming():
                 self.broker.kill()
                 time.sleep(chance.choice([0, 0, 0.5, 2.0]))
                 self.broker.start()
+            self.events["broker killed"] += 1
         elif dice < 0.5:
-            with self.killing("worker"):
+            with self.harming():
                 chance.choice(self.workers).kill()
+            self.events["worker killed"] += 1
+        elif dice < 0.6 and isinstance(self.broker, OneOfMany):
+            with self.harming():
+                done = self.broker.trouble(chance)
+            self.events[done] += 1
 
     def rest(self) -> str | None:
         """Let the workers take the rest, and compare; what was wrong, or None."""
@@ -147,7 +153,7 @@ class Proof:
         self.work_until(lambda: judge.done + judge.unclear == self.written, REST_SECONDS)
         if self.wrong is None and judge.done + judge.unclear != self.written:
             return f"not all was acknowledged for good: {dict(judge.done)} of {self.written}"
-        with self.killing("broker"):
+        with self.harming():
             self.broker.kill()
             self.broker.start()
         # Records come in order: when the last ones are there, what is too much is, too.

@@ -6,6 +6,9 @@ this worker. It is followed by the record's outcome, unless the worker is killed
 the broker had confirmed by then that it was accepted or rejected, `left` if it was released or the
 broker refused, `lost` if no answer came, so that one cannot know.
 
+The records of a partition come in the order of their offsets within a delivery, which is all that a
+poll gave: its lines stand together, without an outcome between them.
+
 A record may be confirmed twice, by Apache Kafka too: who acknowledges records behind the start
 offset hears of no error (SharePartition.acknowledge), though its lock has run out and another
 member has accepted them. Two confirmations are wrong only if both members certainly had a lock.
@@ -46,6 +49,8 @@ class Judge:
         self._positions: Counter[Path] = Counter()
         self._last_delivery: dict[Record, int] = {}
         self._under_way: dict[tuple[str, Record], int] = {}
+        self._in_delivery: dict[str, Counter[int]] = {}
+        """The offset behind the last record, by partition, of the journal's last delivery."""
         self._lost: set[Record] = set()
         self._done: dict[Record, Confirmation] = {}
         self.deliveries = 0
@@ -105,9 +110,14 @@ class Judge:
             self._wrong(record, f"{value} was delivered")
         if what == "delivered":
             self.deliveries += 1
+            reached = self._in_delivery.setdefault(journal, Counter())
+            if offset < reached[partition]:
+                self._wrong(record, f"was delivered with, and after, {reached[partition] - 1}")
+            reached[partition] = offset + 1
             self._last_delivery[record] = max(time, self._last_delivery.get(record, 0))
             self._under_way[journal, record] = time
         else:
+            self._in_delivery.pop(journal, None)
             since = self._under_way.pop((journal, record), None)
             if since is None:
                 self._wrong(record, "was acknowledged and never delivered")

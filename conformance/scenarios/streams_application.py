@@ -54,6 +54,11 @@ class Application:
         active, _, standby = (said[-1] if said else "tasks  standby ")[6:].partition(" standby ")
         return set(filter(None, active.split(","))), set(filter(None, standby.split(",")))
 
+    @property
+    def restored(self) -> int:
+        """The records that its stores were restored from."""
+        return sum(int(line[9:]) for line in self.lines if line.startswith("restored "))
+
     def until(self, done: Callable[[], bool]) -> None:
         deadline = time.monotonic() + SECONDS
         while not done():

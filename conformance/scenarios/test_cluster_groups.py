@@ -1,7 +1,7 @@
 """Groups over several processes: their coordinators are killed, and no committed offset goes back.
 
 Three brokers of kafkalite under one of Apache Kafka's controllers, `__consumer_offsets` on all of
-them. Members of librdkafka, in both protocols, and of aiokafka read what one producer writes.
+them. Members of every client, in both protocols, read what one producer writes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from conformance.harness.members import GROUP_KEY, Requests
 from conformance.harness.quorum import QuorumCluster
-from conformance.scenarios.groups_of_clients import Feeder, Group, wait_for_all, wait_for_more
+from conformance.scenarios.groups_of_clients import (
+    Feeder,
+    Group,
+    clients,
+    wait_for_all,
+    wait_for_more,
+)
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -32,7 +38,6 @@ from kafkalite.wire.messages.offset_fetch import (
 
 TOPIC = "numbers"
 PARTITIONS = 3
-CLIENTS = ("librdkafka-classic", "librdkafka-consumer", "aiokafka")
 SECONDS = 120
 # Each broker leads some of the four partitions that these belong to.
 COMMITTED = tuple(f"committed-{number}" for number in range(6))
@@ -128,7 +133,7 @@ def test_coordinators_are_killed_and_no_offset_goes_back(
     admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)])[TOPIC].result(SECONDS)
     feeder = Feeder(bootstrap, TOPIC, PARTITIONS)
     closing.callback(feeder.close)
-    groups = [Group(client, bootstrap, TOPIC, f"group-{client}", 1) for client in CLIENTS]
+    groups = [Group(client, bootstrap, TOPIC, f"group-{client}", 1) for client in clients()]
     for group in groups:
         closing.callback(group.close)
     wait_for_more(groups, SECONDS)

@@ -15,6 +15,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from conformance.harness.quorum import QuorumCluster
 from conformance.harness.tools import run_tool
+from conformance.scenarios.test_transactions_tool import write_what_hangs
 from kafkalite.group_coordinator.java_hash import partition_of_key
 
 KAFKA, FIRST, SECOND = 1, 11, 12
@@ -228,9 +229,39 @@ def test_a_producer_of_the_second_generation_leaves_it_to_the_brokers(
 
 
 def test_no_transaction_hangs(cluster: QuorumCluster) -> None:
+    assert "out" not in hanging(cluster, "--max-transaction-timeout", "0")
+
+
+def hanging(cluster: QuorumCluster, *more: str) -> str:
+    """The answer of kafka-transactions about the partitions that a broker of kafkalite leads."""
     found = run_tool(
         *("kafka-transactions", "--bootstrap-server", f"127.0.0.1:{cluster.brokers[SECOND]}"),
-        *("find-hanging", "--broker-id", str(SECOND), "--max-transaction-timeout", "0"),
+        *("find-hanging", "--broker-id", str(SECOND), *more),
     )
     assert found.status == 0, found.errors
-    assert "out" not in found.output
+    return found.output
+
+
+def test_one_that_hangs_is_found_and_ended(cluster: QuorumCluster) -> None:
+    """The leader is asked to write a marker, whose followers are of both kinds."""
+    configured = run_tool(
+        *("kafka-configs", "--bootstrap-server", f"127.0.0.1:{cluster.brokers[SECOND]}"),
+        *("--alter", "--entity-type", "brokers", "--entity-default"),
+        *("--add-config", "transaction.partition.verification.enable=false"),
+    )
+    assert configured.status == 0, configured.errors
+    create(cluster, "stuck", ["12:11:1"], "min.insync.replicas=2")
+    write_what_hangs(f"127.0.0.1:{cluster.brokers[SECOND]}", "stuck")
+    producer = Producer({"bootstrap.servers": cluster.bootstrap})
+    producer.produce("stuck", b"behind it")
+    assert producer.flush(SECONDS) == 0
+    assert read_committed(cluster, 0, "stuck") == []
+    (found,) = [line for line in hanging(cluster).splitlines() if "stuck" in line]
+    assert found.split()[:3] == ["stuck", "0", "4242"]
+    ended = run_tool(
+        *("kafka-transactions", "--bootstrap-server", f"127.0.0.1:{cluster.brokers[KAFKA]}"),
+        *("abort", "--topic", "stuck", "--partition", "0", "--start-offset", "0"),
+    )
+    assert ended.status == 0, ended.errors
+    assert read_committed(cluster, 0, "stuck") == [b"behind it"]
+    assert "stuck" not in hanging(cluster)

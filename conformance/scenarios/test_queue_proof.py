@@ -59,6 +59,10 @@ def judge_of(tmp_path: Path) -> Judge:
         ("delivered 1 0 7 8\n", "8 was delivered"),
         ("delivered 0 0 7 7\ndone 2 0 7 7\ndelivered 3 0 7", None),  # half a line
         ("delivered 0 0 7 7\ndone 2 0 7 7\ndelivered 3 1 7 7\n", None),
+        ("delivered 0 0 8 8\ndelivered 0 0 7 7\n", "after, 8"),
+        ("delivered 0 0 7 7\ndelivered 0 0 7 7\n", "after, 7"),
+        ("delivered 0 0 8 8\ndelivered 0 1 7 7\n", None),
+        ("delivered 0 0 8 8\nleft 1 0 8 8\ndelivered 2 0 7 7\n", None),
     ],
 )
 def test_the_judge(tmp_path: Path, lines: str, verdict: str | None) -> None:

@@ -30,6 +30,13 @@ QUICK = {
 }
 
 
+# Shorter than what the scenarios "keep" and "late" take.
+SHORT_LOCKS = {
+    "group.share.min.record.lock.duration.ms": "1000",
+    "group.share.record.lock.duration.ms": "2000",
+}
+
+
 @pytest.fixture
 def quick(new_broker: NewBroker) -> Broker:
     return new_broker(QUICK)
@@ -85,6 +92,20 @@ def test_every_record_is_accepted_once(quick: Broker, unique: Any, scenario: str
     if scenario == "release":
         assert "1=2" in seen["deliveries"]
         assert "2=1" in seen["deliveries"]
+
+
+@pytest.mark.parametrize(("scenario", "count"), [("keep", 1), ("late", 2)])
+def test_a_lock_lasts_as_long_as_it_is_renewed(
+    new_broker: NewBroker, unique: Any, scenario: str, count: int
+) -> None:
+    """A member has its records for longer than a lock, and says so in time or not."""
+    broker = new_broker(QUICK | SHORT_LOCKS)
+    topic, group = topic_of(broker, unique("topic"), *numbers(10)), unique("group")
+    from_the_start(broker, group)
+    seen = member(broker, topic, group, scenario, 10)
+    assert sorted(seen["accepted"].split(",")) == sorted(numbers(10))
+    assert seen["counts"] == "{" + ", ".join(f"{offset}={count}" for offset in range(10)) + "}"
+    assert ("InvalidRecordState" in seen.get("error", "")) == (scenario == "late")
 
 
 def test_rejected_records_do_not_come_back(quick: Broker, unique: Any) -> None:

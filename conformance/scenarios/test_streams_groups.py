@@ -1,9 +1,9 @@
-"""Kafka Streams applications whose groups are streams groups (KIP-1071) or classic ones, and the
-tool for streams groups."""
+"""Kafka Streams applications in streams groups (KIP-1071) or classic ones, and the groups' tool."""
 
 from __future__ import annotations
 
 import re
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -111,6 +111,26 @@ def test_an_instance_comes_and_another_is_killed(quick: Broker, start: Any) -> N
     say(quick, two, "a")
     assert counts(quick, two, 6)["a"] == 3
     two.close()
+
+
+@pytest.mark.parametrize("has_state", [True, False])
+def test_an_instance_is_restarted(
+    quick: Broker, start: Any, tmp_path: Path, has_state: bool
+) -> None:
+    """With the state that it had, and without, when it is restored from the changelog."""
+    before = start("one")
+    say(quick, before, "a b a")
+    assert counts(quick, before, 3) == {"a": 2, "b": 1}
+    before.close()
+    if not has_state:
+        shutil.rmtree(tmp_path / "one")
+    after = start("one")
+    after.until(lambda: after.tasks[0] == TASKS)
+    say(quick, after, "a b c")
+    assert results(quick, after, 6) == {"a": [1, 2, 3], "b": [1, 2], "c": [1]}
+    assert after.restored == (0 if has_state else 3)
+    after.close()
+    assert "state ERROR" not in after.lines
 
 
 def one_standby(broker: Broker, application: Application) -> None:

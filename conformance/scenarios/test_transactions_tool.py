@@ -56,14 +56,11 @@ def test_list_and_describe(broker: Broker, unique: Callable[[str], str]) -> None
     assert "CompleteCommit" in described
 
 
-def test_a_hanging_transaction_is_found_and_aborted(
-    new_broker: NewBroker, unique: Callable[[str], str]
-) -> None:
-    """Nothing is verified here, so that a batch gets in of which no coordinator knows."""
-    broker = new_broker({"transaction.partition.verification.enable": "false"})
-    topic = unique("topic")
-    make_topics(broker, [topic])
-    wait_until_settled(broker)
+def write_what_hangs(address: str, topic: str) -> None:
+    """A batch of an hour ago in partition 0, of a transaction that no coordinator knows.
+
+    The partition's leader, which has this address, must not verify transactions.
+    """
     an_hour_ago = int(time.time() * 1000) - HOUR_MS
     records = build_batch(
         [Record(timestamp=an_hour_ago, value=b"hangs")],
@@ -82,12 +79,23 @@ def test_a_hanging_transaction_is_found_and_aborted(
             )
         ],
     )
-    connection = RawConnection(broker.bootstrap.split(",")[0], seconds=SECONDS)
+    connection = RawConnection(address, seconds=SECONDS)
     chunks = encode_request(ApiKey.PRODUCE, 11, 1, "raw", request)
     connection.send(b"".join(bytes(chunk) for chunk in chunks))
     answer = decode_response(ApiKey.PRODUCE, 11, connection.receive())[1]
     connection.socket.close()
     assert answer.responses[0].partition_responses[0].error_code == 0
+
+
+def test_a_hanging_transaction_is_found_and_aborted(
+    new_broker: NewBroker, unique: Callable[[str], str]
+) -> None:
+    """Nothing is verified here, so that a batch gets in of which no coordinator knows."""
+    broker = new_broker({"transaction.partition.verification.enable": "false"})
+    topic = unique("topic")
+    make_topics(broker, [topic])
+    wait_until_settled(broker)
+    write_what_hangs(broker.bootstrap.split(",")[0], topic)
     producer = Producer({"bootstrap.servers": broker.bootstrap})
     producer.produce(topic, b"0", partition=0)
     producer.flush(SECONDS)

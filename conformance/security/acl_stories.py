@@ -22,6 +22,7 @@ from conformance.differential.generated_requests.telling import tell_steps
 from conformance.harness.messages import fitting
 from conformance.security.pair import Client, Secured, logged_in
 from conformance.security.requests import requests
+from conformance.security.requests.access import OWNERS
 from kafkalite.apis import APIS
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import InvalidMessage
@@ -32,7 +33,7 @@ from kafkalite.wire.schema import message_of
 
 USERS = ("alice", "bob")
 HOSTS = ("127.0.0.1", "127.0.0.2")
-TOPIC, GROUP, CLUSTER, TRANSACTION = 2, 3, 4, 5
+TOPIC, GROUP, CLUSTER, TRANSACTION, USER = 2, 3, 4, 5, 7
 LITERAL, PREFIXED = 3, 4
 DENY, ALLOW = 2, 3
 EVERYTHING = DeleteAclsFilter(1, None, 1, None, None, 1, 1)
@@ -92,11 +93,13 @@ _versions = st.integers(1, 3)
 
 @st.composite
 def _creations(draw: st.DrawFn) -> AclCreation:
-    kind = draw(st.sampled_from([TOPIC, TOPIC, TOPIC, GROUP, GROUP, TRANSACTION, CLUSTER, 6, 9]))
+    kind = draw(st.sampled_from([TOPIC, TOPIC, TOPIC, GROUP, GROUP, TRANSACTION, CLUSTER, 6, 7, 9]))
     pattern = draw(st.sampled_from([LITERAL, LITERAL, PREFIXED, PREFIXED, PREFIXED, 2]))
     ending = _ENDINGS.get(kind, "x")
     prefixes = ["open-", "shut-", "o", "s", "shut-t", "*"]
     names = [f"open-{ending}", f"shut-{ending}", "*", f"open-{ending}s"]
+    if kind == USER:
+        names, prefixes = [f"User:{name}" for name in OWNERS], ["User:", "User:s"]
     name = draw(st.sampled_from(prefixes if pattern == PREFIXED else names))
     if kind == CLUSTER:
         name, pattern = draw(st.sampled_from(["kafka-cluster", "kafka-cluster", "x"])), LITERAL
@@ -106,7 +109,7 @@ def _creations(draw: st.DrawFn) -> AclCreation:
         pattern,
         draw(st.sampled_from(["User:alice", "User:bob", "User:*", "User:nobody", "Group:alice"])),
         draw(st.sampled_from(["*", "*", "*", *HOSTS, "10.0.0.1"])),
-        draw(st.sampled_from([2, *range(2, 13)])),
+        draw(st.sampled_from([2, *range(2, 16)])),
         draw(st.sampled_from([ALLOW, ALLOW, ALLOW, DENY])),
     )
 

@@ -6,11 +6,15 @@ import base64
 import hashlib
 import hmac
 import json
+import time
 from collections.abc import Callable, Generator
+from typing import Any
 
+from conformance.security.pair import Client
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_response, encode_request
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
+from kafkalite.wire.messages.create_delegation_token import CreateDelegationTokenResponse
 from kafkalite.wire.messages.metadata import MetadataRequest
 from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkalite.wire.messages.sasl_handshake import SaslHandshakeRequest
@@ -18,6 +22,7 @@ from kafkalite.wire.messages.sasl_handshake import SaslHandshakeRequest
 Conversation = Generator[bytes, bytes | None]
 SALT = b"0123456789abcdef"
 ITERATIONS = 4096
+_SECONDS = 30
 NONCE = "nonceoftheclient"
 DIGESTS = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
@@ -69,9 +74,11 @@ def logged_in(*given: bytes) -> Callable[[], Conversation]:
     return frames(handshake(), token(plain("alice", "a")), *given)
 
 
-def salted(mechanism: str, password: str) -> bytes:
+def salted(
+    mechanism: str, password: str, salt: bytes = SALT, iterations: int = ITERATIONS
+) -> bytes:
     digest = DIGESTS[mechanism]
-    return hashlib.pbkdf2_hmac(digest, password.encode(), SALT, ITERATIONS)
+    return hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations)
 
 
 def scram(
@@ -98,10 +105,11 @@ def scram(
         server_first = decode_response(ApiKey.SASL_AUTHENTICATE, 2, answer)[1].auth_bytes.decode()
         if not server_first:
             return
-        nonce = server_first.split(",")[0].removeprefix("r=")
+        given = dict(part.split("=", 1) for part in server_first.split(","))
+        nonce, salt = given["r"], base64.b64decode(given["s"])
         channel = base64.b64encode(header.encode()).decode()
         signed = f"{bare},{server_first},c={channel},r={nonce}".encode()
-        digest, key = DIGESTS[mechanism], salted(mechanism, password)
+        digest, key = DIGESTS[mechanism], salted(mechanism, password, salt, int(given["i"]))
         client_key = hmac.digest(key, b"Client Key", digest)
         stored = hashlib.new(digest, client_key).digest()
         signature = hmac.digest(stored, signed, digest)
@@ -111,6 +119,33 @@ def scram(
         yield token((last if final is None else final(parts)).encode())
 
     return say
+
+
+def held(client: Client, conversation: Conversation) -> Any:
+    """The last answer of a conversation."""
+    answer = None
+    said = next(conversation)
+    while True:
+        answer = client.exchange(said)
+        try:
+            said = conversation.send(answer)
+        except StopIteration:
+            return answer
+
+
+def by_token(address: tuple[str, int], made: CreateDelegationTokenResponse) -> tuple[Client, Any]:
+    """A client that has logged in by a delegation token, and the last answer to it."""
+    password = base64.b64encode(made.hmac).decode()
+    say = scram("SCRAM-SHA-512", password, user=made.token_id, extension=",tokenauth=true")
+    deadline = time.monotonic() + _SECONDS
+    while True:  # Apache Kafka takes a token over a little later
+        client = Client(address)
+        answer = decode_response(ApiKey.SASL_AUTHENTICATE, 2, held(client, say()))[1]
+        if answer.error_code == 0:
+            return client, answer
+        client.socket.close()
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.1)
 
 
 def unsecured(claims: dict[str, object], algorithm: str = "none", signature: str = "") -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from conformance.security.conversations import handshake, plain, token
-from conformance.security.pair import SECURITY, Client, SecuredKafkalite
+from conformance.security.pair import PROTOCOLS, SECURITY, Client, SecuredKafkalite
 from kafkalite.wire.messages.metadata import MetadataRequest
 
 # A ClientHello of which most is missing.
@@ -88,7 +88,7 @@ def run(directory: Path, count: int, patience: float) -> list[str]:
     idle_ms = 1000 * _idle_seconds(count)
     broker = SecuredKafkalite(directory, SECURITY | {"connections.max.idle.ms": str(idle_ms)})
     over = threading.Event()
-    workers = [Worker(broker, name) for name in broker.port_of]
+    workers = [Worker(broker, name) for name in PROTOCOLS]
     threads = [threading.Thread(target=worker.run, args=(over,)) for worker in workers]
     try:
         for worker in workers:

@@ -1,6 +1,6 @@
 """Unmodified clients log in to Apache Kafka and to kafkalite in every way, and with a wrong secret.
 
-The Java clients: test_clients.py and test_java_tools.py.
+Apache Kafka's tools: test_tools_on_both.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokenProvid
 
 from conformance.clients.environments import ClientMissing, Runnable, go_client, node_client
 from conformance.clients.matrix import CLIENTS, Client
-from conformance.security.pair import Secured
+from conformance.harness.java_program import program_command
+from conformance.security.pair import MODULES, Secured
 from conformance.security.ways import Way, ways
 
 SECONDS = 300
@@ -71,6 +72,56 @@ def test_programs(
         text=True,
         timeout=SECONDS,
         env={**os.environ, **built.environment},
+    )
+    assert ran.stdout.splitlines() == [f"passed: {way.name}" for way in asked], ran.stderr
+
+
+MODULE_OF = {
+    "PLAIN": "plain.PlainLoginModule",
+    "SCRAM-SHA-256": "scram.ScramLoginModule",
+    "SCRAM-SHA-512": "scram.ScramLoginModule",
+    "OAUTHBEARER": "oauthbearer.OAuthBearerLoginModule",
+}
+
+
+def java_settings(way: Way) -> dict[str, str]:
+    settings = {
+        "way.name": way.name,
+        "way.topic": way.topic,
+        "bootstrap.servers": way.bootstrap,
+        "security.protocol": way.protocol,
+        "group.id": way.topic,
+        "auto.offset.reset": "earliest",
+    }
+    if way.authority:
+        settings |= {"ssl.truststore.type": "PEM", "ssl.truststore.certificates": way.authority}
+    if way.mechanism:
+        login = f'username="{way.user}" password="{way.password}"'
+        if way.token:
+            login = f'unsecuredLoginStringClaim_sub="{way.user}"'
+        line = f"{MODULES}.{MODULE_OF[way.mechanism]} required {login};"
+        settings |= {"sasl.mechanism": way.mechanism, "sasl.jaas.config": line}
+    return settings | ({"way.refused": ""} if way.refused else {})
+
+
+@on_both
+def test_java(secured: tuple[Secured, Secured], which: int) -> None:
+    # It looks at a token before it sends it, so what is wrong with one is not the broker's.
+    asked = [way for way in ways(secured[which]) if not (way.token and way.refused)]
+    texts = [
+        "".join(
+            "{}={}\n".format(name, value.replace("\n", "\\n"))
+            for name, value in java_settings(way).items()
+        )
+        for way in asked
+    ]
+    quiet = "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"
+    ran = subprocess.run(
+        [*program_command(PROGRAMS / "Logins.java", quiet), *texts],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
     )
     assert ran.stdout.splitlines() == [f"passed: {way.name}" for way in asked], ran.stderr
 

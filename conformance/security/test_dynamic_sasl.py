@@ -46,7 +46,29 @@ NODE_CHANGES = [
     {"listener.name.other.sasl.enabled.mechanisms": "PLAIN"},
     {"listener.name.other.plain.sasl.jaas.config": "no line"},
 ]
-ALL = [{LISTENER + name: value for name, value in each.items()} for each in CHANGES] + NODE_CHANGES
+TLS_LISTENER = "listener.name.sasl_ssl."
+# A node's own config beside one of a listener: then Apache Kafka looks at the listener, too.
+TOGETHER = [
+    {"sasl.enabled.mechanisms": "PLAIN", f"{LISTENER}plain.sasl.jaas.config": PLAIN},
+    {"sasl.jaas.config": PLAIN, f"{LISTENER}sasl.enabled.mechanisms": "UNKNOWN"},
+    {"connections.max.reauth.ms": "1000", f"{LISTENER}connections.max.reauth.ms": "1"},
+    {"sasl.kerberos.service.name": "kafka", f"{LISTENER}ssl.client.auth": "none"},
+    {"sasl.mechanism.inter.broker.protocol": "PLAIN", f"{LISTENER}max.connections": "50"},
+    {"advertised.listeners": "SASL_PLAINTEXT://127.0.0.1:1"},
+    {f"{TLS_LISTENER}sasl.enabled.mechanisms": "UNKNOWN"},
+    {f"{TLS_LISTENER}plain.sasl.jaas.config": "no line", f"{TLS_LISTENER}ssl.keystore.type": "X"},
+    {f"{LISTENER}ssl.keystore.location": "/missing"},
+    {f"{LISTENER}connections.max.reauth.ms": "soon"},
+    {"connections.max.reauth.ms": "soon"},
+    {f"{LISTENER}connection.failed.authentication.delay.ms": "-1"},
+    {f"{LISTENER}sasl.login.refresh.window.jitter": "9"},
+    {"sasl.enabled.mechanisms": ""},
+]
+ALL = (
+    [{LISTENER + name: value for name, value in each.items()} for each in CHANGES]
+    + NODE_CHANGES
+    + TOGETHER
+)
 
 
 def login(broker: Secured, password: str) -> tuple[int, str | None, int]:

@@ -1,8 +1,13 @@
-"""Key and trust stores that are changed while a broker runs (KIP-226), asked of both brokers."""
+"""Key and trust stores that are changed while a broker runs (KIP-226), asked of both brokers.
+
+New connections are shown the certificate of the last store that was not refused.
+"""
 
 from __future__ import annotations
 
 import re
+import ssl
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -11,6 +16,7 @@ from typing import Any
 
 import pytest
 import trustme
+from cryptography import x509
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -32,6 +38,7 @@ from kafkalite.wire.messages.incremental_alter_configs import (
 
 BROKER = 4
 INVALID_REQUEST = 42
+SECONDS = 20
 STORE = "listener.name.external.ssl"
 
 
@@ -67,6 +74,7 @@ class KafkaWithStore(ApacheKafka):
 
     def format(self, node_id: int, properties: Mapping[str, str]) -> None:
         own = with_store(self.ports[0], self._store)
+        self.listeners = own["listeners"]
         own["listeners"] += f",CONTROLLER://127.0.0.1:{self.controller_ports[0]}"
         super().format(node_id, {**properties, **own})
 
@@ -76,7 +84,9 @@ class KafkaliteWithStore(Kafkalite):
 
     def __init__(self, directory: Path, store: Path) -> None:
         (plain,) = free_ports(1)
-        super().__init__(directory, with_store(plain, store))
+        own = with_store(plain, store)
+        self.listeners = own["listeners"]
+        super().__init__(directory, own)
 
     def listener_flags(self) -> list[str]:
         return []
@@ -192,8 +202,27 @@ def test_names_of_certificates(
     is_refused = listener == "named" and file != "same-names.pem"
     assert theirs[0] == (INVALID_REQUEST if is_refused else 0), theirs
     assert ours[0] == theirs[0]
+    seen = [shown(each, listener, store, file, is_refused=is_refused) for each in brokers]
+    assert seen == [True, True]
     # Java has the names of a host in no order.
     assert words(ours[1]) == words(theirs[1])
+
+
+def shown(broker: Broker, listener: str, store: Path, file: str, *, is_refused: bool) -> bool:
+    """True once a new connection is shown the certificate of the file, or is not if refused."""
+    assert isinstance(broker, KafkaWithStore | KafkaliteWithStore)
+    found = re.search(rf"{listener.upper()}://127.0.0.1:(\d+)", broker.listeners)
+    assert found is not None
+    wanted = x509.load_pem_x509_certificate((store / file).read_bytes())
+    deadline = time.monotonic() + SECONDS
+    while True:
+        pem = ssl.get_server_certificate(("127.0.0.1", int(found[1])))
+        is_shown = x509.load_pem_x509_certificate(pem.encode()) == wanted
+        if is_refused:
+            return not is_shown
+        if is_shown or time.monotonic() > deadline:
+            return is_shown
+        time.sleep(0.05)
 
 
 def words(message: str | None) -> Counter[str]:

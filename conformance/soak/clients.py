@@ -6,9 +6,10 @@ Each ends by itself, and fails when anything that it asked for was not done.
 from __future__ import annotations
 
 import asyncio
+import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -16,9 +17,24 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from kafka import KafkaConsumer, KafkaProducer
 
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.codec import encode_request
+from kafkalite.wire.message_codec import join
+from kafkalite.wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from kafkalite.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
+from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+
 REST_SECONDS: Final = 0.02
 PATIENCE_SECONDS: Final = 120.0
 LARGEST: Final = 10_000
+HUGE: Final = 100_000
 
 
 def _goes_on(until: float, read: int) -> bool:
@@ -107,6 +123,41 @@ async def _aiokafka(bootstrap: str, until: float) -> None:
     assert read
 
 
+def huge(bootstrap: str, until: float) -> None:
+    """Requests for very many things that there are not, and one that is cut short."""
+    host, _, port = bootstrap.rpartition(":")
+    while time.monotonic() < until:
+        for key, version, request in _huge_requests():
+            frame = join(encode_request(key, version, 1, "huge", request))
+            with socket.create_connection((host, int(port)), PATIENCE_SECONDS) as client:
+                client.sendall(frame)
+                left = int.from_bytes(client.recv(4, socket.MSG_WAITALL))
+                assert left > 10 * HUGE
+                while left:
+                    received = len(client.recv(min(left, 1 << 20)))
+                    assert received
+                    left -= received
+            broken = (len(frame) - 54).to_bytes(4) + frame[4:-50]
+            with socket.create_connection((host, int(port)), PATIENCE_SECONDS) as client:
+                client.sendall(broken)
+                assert client.recv(1) == b"", "it is refused"
+            time.sleep(REST_SECONDS)
+
+
+def _huge_requests() -> Iterator[tuple[int, int, object]]:
+    names = [f"none-{number}" for number in range(HUGE)]
+    topics = [MetadataRequestTopic(name=each) for each in names]
+    yield ApiKey.METADATA, 12, MetadataRequest(topics, allow_auto_topic_creation=False)
+    partitions = [DeleteRecordsPartition(partition_index=each) for each in range(HUGE)]
+    topic = DeleteRecordsTopic(name="none", partitions=partitions)
+    yield ApiKey.DELETE_RECORDS, 2, DeleteRecordsRequest(topics=[topic])
+    resources = [
+        DescribeConfigsResource(resource_type=2, resource_name=each, configuration_keys=[])
+        for each in names
+    ]
+    yield ApiKey.DESCRIBE_CONFIGS, 4, DescribeConfigsRequest(resources=resources)
+
+
 def topics(bootstrap: str, until: float) -> None:
     """Topics come and go: one of 10,000 compacted partitions, hundreds of one, some that grow."""
     admin = AdminClient({"bootstrap.servers": bootstrap})
@@ -139,7 +190,7 @@ def _done(futures: Mapping[str, Any]) -> None:
 
 
 KINDS: Final[Mapping[str, Callable[[str, float], None]]] = {
-    each.__name__: each for each in (librdkafka, transactions, kafka_python, aiokafka, topics)
+    each.__name__: each for each in (librdkafka, transactions, kafka_python, aiokafka, topics, huge)
 }
 
 if __name__ == "__main__":

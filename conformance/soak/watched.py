@@ -58,21 +58,25 @@ class Findings(logging.Filter):
         super().__init__()
         self._file = path.open("w", buffering=1)
         self._disk_waits = DiskWaits()
-        self._began = self._collected = 0.0
+        self._began = 0.0
+        # Seconds and generation of the longest collection since the last finding.
+        self._collected = (0.0, 0)
         gc.callbacks.append(self._collecting)
 
     def _collecting(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":
             self._began = thread_time()
         else:
-            self._collected = max(self._collected, thread_time() - self._began)
+            took = thread_time() - self._began
+            self._collected = max(self._collected, (took, info["generation"]))
 
     def filter(self, record: logging.LogRecord) -> bool:
         fields = vars(record)
         name = fields["held_by"]
-        if self._collected > NAMED_SECONDS:
-            name += f" (a collection of garbage in the last seconds took {self._collected:.3f} s)"
-        self._collected = 0.0
+        took, generation = self._collected
+        if took > NAMED_SECONDS:
+            name += f" (a collection of generation {generation} before took {took:.3f} s)"
+        self._collected = (0.0, 0)
         waited = self._disk_waits.seconds_since(perf_counter() - fields["held_seconds"])
         if waited > NAMED_SECONDS:
             name += f" (it waited for a disk for {waited:.3f} s)"

@@ -14,6 +14,7 @@ from conformance.ui.conftest import Open
 from conformance.ui.shop import Member
 from conformance.ui.test_views import rows
 from kafkalite.client.connecting import Client
+from kafkalite.control.partitioner import by_key
 from kafkalite.terminal.connection import Connection
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.streams_group_heartbeat import (
@@ -99,6 +100,32 @@ def test_retention_is_applied_at_once(opened: Open, k: Client, topic: str) -> No
     page.get_by_text("4 records went").wait_for()
     assert k.topic("expired").partitions[0].start_offset == 4
     k.delete_topic("expired")
+
+
+def test_a_group_goes_on_from_a_time(opened: Open, k: Client, topic: str) -> None:
+    for age in ("-2h", "-10m", "-1s"):
+        k.produce(topic, "v", timestamp=age)
+    k.group("timed").seek(topic, "latest")
+    page = opened("groups/timed")
+    page.get_by_role("button", name="Seek").click()
+    form = page.get_by_role("dialog")
+    form.locator("select[name=to]").select_option("a time")
+    form.get_by_label("Time", exact=True).fill("-1h")
+    form.get_by_role("button", name="Seek").click()
+    page.get_by_text(f"timed goes on in {topic} from -1h").wait_for()
+    assert k.committed("timed", topic, 0) == 1
+
+
+def test_a_record_goes_to_the_partition_of_its_key(opened: Open, k: Client, topic: str) -> None:
+    page = opened(f"topics/{topic}")
+    page.get_by_role("button", name="Produce").click()
+    form = page.get_by_role("dialog")
+    form.locator("textarea[name=value]").fill("v")
+    form.get_by_label("Key").fill("by-hand-1")
+    form.get_by_label("Partition").select_option("as Java chooses")
+    form.get_by_role("button", name="Produce").click()
+    partition = by_key(b"by-hand-1", len(k.topic(topic).partitions))
+    page.get_by_text(f"1 record written at {topic}-{partition}, offset 0").wait_for()
 
 
 def test_a_member_is_let_go_and_comes_back(opened: Open, k: Client, member: str) -> None:

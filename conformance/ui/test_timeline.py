@@ -22,7 +22,7 @@ _NOTE = """() => {
     };
   }
 }"""
-_EVENTS = ("group.rebalance", "clock.advanced", "fault.added")
+_EVENTS = ("rebalance.began", "clock.changed", "fault.applied")
 
 
 def test_what_is_parked_is_hatched_and_changes_are_marked(opened: Open, tmp_path: Path) -> None:
@@ -34,8 +34,8 @@ def test_what_is_parked_is_hatched_and_changes_are_marked(opened: Open, tmp_path
             "at_ms": 1_700_000_000_020 + 30 * number,
             "cluster_ms": 0,
             "kind": kind,
-            "about": {},
-            "why": "",
+            "about": {"group": "billing"},
+            "why": "a member went",
         }
         for number, kind in enumerate(_EVENTS)
     ]
@@ -63,7 +63,13 @@ def test_what_is_parked_is_hatched_and_changes_are_marked(opened: Open, tmp_path
     assert abs(solid[4] - width) < 1
     assert {each[3] for each in drawn if each[1] == "hatched"} == {top}
     texts = {each[2] for each in drawn if each[0] == "fillText"}
-    assert {kind.replace(".", " ") for kind in _EVENTS} <= texts
+    said = [f"{kind.replace('.', ' ')} billing" for kind in _EVENTS]
+    assert {*said} <= texts
+    picture = page.get_by_role("img", name="Timeline of")
+    box = picture.bounding_box()
+    # 130 ms of time beside the names of the lanes; the first mark is 25 ms from its left.
+    page.mouse.move(box["x"] + 190 + (box["width"] - 190) * 25 / 130, box["y"] + 50)
+    assert picture.get_attribute("title") == f"{said[0]}: a member went"
 
 
 def lines(*values: dict[str, Any]) -> str:

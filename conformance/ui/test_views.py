@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import time
 from collections import Counter
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import pytest
 
@@ -18,6 +20,10 @@ from kafkalite.client.connecting import Client
 from tests.kafkalite.schema_registry import SchemaRegistry
 
 PACE_SECONDS = 2
+
+
+def as_kafka_writes(topic_id: UUID) -> str:
+    return base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
 
 
 def rows(page: Any, label: str) -> Any:
@@ -78,6 +84,7 @@ def test_topics_are_filtered_sorted_made_and_opened(opened: Open, k: Client) -> 
     page.get_by_role("button", name="Create", exact=True).click()
     rows(page, "Topics").get_by_role("link", name="pay-later").click()
     page.get_by_role("heading", name="pay-later").wait_for()
+    page.get_by_text(f"Topic id{as_kafka_writes(k.topic('pay-later').topic_id)}").wait_for()
     page.get_by_role("link", name="Configs").click()
     page.get_by_text("retention.ms").wait_for()
     made = k.topic("pay-later")
@@ -93,7 +100,7 @@ def test_a_refusal_is_said_and_the_form_stays(opened: Open) -> None:
     page.get_by_role("button", name="Create topic").click()
     page.get_by_label("Name").fill("orders")
     page.get_by_role("button", name="Create", exact=True).click()
-    page.get_by_text("topic orders is not created").wait_for()
+    page.get_by_role("dialog").get_by_text("topic orders is not created").wait_for()
     assert page.get_by_label("Name").input_value() == "orders"
 
 
@@ -197,6 +204,9 @@ def test_records_from_an_offset_a_time_and_the_end(opened: Open) -> None:
     page.get_by_label("Time").fill("2038-01-01 00:00")
     page.keyboard.press("Enter")
     page.get_by_text("0 records", exact=True).wait_for()
+    page.get_by_label("Time").fill("soon")
+    page.keyboard.press("Enter")
+    page.get_by_role("alert").get_by_text("since is 'soon', which is not a duration").wait_for()
     page.get_by_role("radio", name="Newest").click()
     page.get_by_text("200 records").wait_for()
     assert rows(page, "Records").last.inner_text().split()[:2] == ["1", "399"]
@@ -300,10 +310,47 @@ def test_a_group_is_set_to_an_offset(opened: Open, k: Client) -> None:
     assert [each.offset for each in k.group("reporting").show().offsets] == [7, 7, 7]
 
 
+def test_a_group_is_set_in_all_its_topics_at_once(opened: Open, k: Client) -> None:
+    k.group("several").seek("orders", 3)
+    k.group("several").seek("payments", 4)
+    page = opened("groups/several")
+    page.get_by_role("button", name="Seek").click()
+    form = page.get_by_role("dialog")
+    offset = form.get_by_role("spinbutton", name="Offset")
+    assert offset.input_value() == "401"
+    form.locator("[name=topic]").select_option("payments")
+    ends = {each.partition: each.end_offset for each in k.topic("payments").partitions}
+    for partition, end in ends.items():
+        form.get_by_label("Partition").fill(str(partition))
+        page.wait_for_function(
+            "end => document.querySelector('dialog [name=offset]').value === end", arg=str(end)
+        )
+    form.locator("[name=topic]").select_option("all of its topics")
+    form.get_by_label("Partition").fill("")
+    form.get_by_role("button", name="Seek").click()
+    page.get_by_text("several goes on in payments from earliest").wait_for()
+    places = {(each.topic, each.offset) for each in k.group("several").show().offsets}
+    assert places == {("orders", 0), ("payments", 0)}
+    k.ask("groups.delete", group="several")
+
+
+def test_what_is_cut_off_is_read_where_the_mouse_rests(opened: Open, k: Client) -> None:
+    name = "a-topic.with-a-name.that-has-no-room." * 4 + "end"
+    k.create_topic(name)
+    page = opened("topics?q=topic.with")
+    cells = rows(page, "Topics").first.get_by_role("gridcell")
+    for number, title in ((0, name), (1, "")):
+        cells.nth(number).hover()
+        assert (cells.nth(number).get_attribute("title") or "") == title
+    k.delete_topic(name)
+
+
 def test_what_is_not_there_is_said(opened: Open) -> None:
     page = opened("overview")
     page.evaluate("location.hash = '#/default/topics/none'")
     page.get_by_text("there is no topic 'none'").wait_for()
+    page.evaluate("location.hash = '#/default/topics/100%'")
+    page.get_by_text("there is no topic '100%'").wait_for()
 
 
 @pytest.mark.parametrize("view", ["overview", "requests"])

@@ -14,14 +14,15 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from conformance.differential.cluster.test_coordinators import GROUP, coordinator
+from conformance.differential.cluster.test_coordinators import GROUP, TRANSACTION, coordinator
 from conformance.differential.cluster.test_leaders import elect, reassign
 from conformance.differential.cluster.test_queues import keeper_of
 from conformance.differential.cluster.topics import NODES, create
 from conformance.differential.comparison import Pair
 from conformance.differential.generated_requests import streams_stories
-from conformance.differential.generated_requests.queue_stories import STEPS, Queue, Step, Taker
+from conformance.differential.generated_requests.queue_stories import STEPS, Queue, Step
 from conformance.differential.generated_requests.streams_stories import Streams
+from conformance.differential.generated_requests.taker import Taker
 from conformance.differential.generated_requests.telling import limits_of, tell_all
 from conformance.differential.generated_requests.vocabulary import of
 from conformance.differential.share_requests import ACCEPT, Member
@@ -54,9 +55,16 @@ OF_STATES = (
     ApiKey.READ_SHARE_GROUP_STATE,
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
 )
+OF_TRANSACTIONS = (
+    ApiKey.INIT_PRODUCER_ID,
+    ApiKey.END_TXN,
+    ApiKey.DESCRIBE_TRANSACTIONS,
+)
 LATEST = -1
 # Three nodes take their time: ten a second on a quiet machine.
 REQUESTS = 400
+# A new leader reads the state of a share partition from another node before it has records.
+NEW_LEADER_MS = 2000
 _numbers = itertools.count(1)
 
 
@@ -79,6 +87,7 @@ class SpreadQueue(Queue):
         create(self.pair, self.name, [[self.leader, self.follower]])
         route(self.pair, OF_LEADERS, self.leader)
         route(self.pair, OF_GROUPS, coordinator(self.pair, self.name, GROUP))
+        route(self.pair, OF_TRANSACTIONS, coordinator(self.pair, self.name, TRANSACTION))
         for side in self.pair.sides:  # by the topic's id
             side.routes.update(dict.fromkeys(OF_STATES, keeper_of(side, self.name, self.name)))
 
@@ -94,6 +103,7 @@ class Move(Step):
         reassign(pair, queue.name, {0: [leader, leader % len(NODES) + 1]})
         elect(pair, queue.name, [0])
         queue.leader = leader
+        queue.wait_ms = NEW_LEADER_MS
         route(pair, OF_LEADERS, leader)
         for side in pair.sides:
             side.until_no_error(ApiKey.LIST_OFFSETS, 8, latest(queue.name), leader)

@@ -1,7 +1,7 @@
 """Stories about a streams group: three members join, take and give back tasks, commit, and leave.
 
-A story is told step by step. Left out is all that Apache Kafka does by and by: topics are there,
-and no topology has internal ones.
+Their tasks have state or not, and with state standbys. A story is told step by step. Left out is
+all that Apache Kafka does by and by: topics are there, those of states, too.
 """
 
 from __future__ import annotations
@@ -17,29 +17,39 @@ from conformance.differential.comparison import Pair
 from conformance.differential.generated_requests.telling import tell_steps
 from conformance.differential.generated_requests.vocabulary import of, often
 from conformance.differential.share_requests import configure
-from conformance.differential.streams_requests import owning, stateless, topology
-from kafkalite.wire.messages.streams_group_heartbeat import Topology
+from conformance.differential.streams_requests import stateless, topology
+from kafkalite.wire.messages.streams_group_heartbeat import (
+    Endpoint,
+    Subtopology,
+    TaskIds,
+    TopicInfo,
+    Topology,
+)
 
 MEMBERS = ("m-1", "m-2", "m-3")
 PARTITIONS = 4
 LEAVES = -1
+ROLES = ("active_tasks", "standby_tasks", "warmup_tasks")
 
 
 @dataclass
 class Worker:
-    """A member: its epoch, and the active tasks that it was assigned last."""
+    """A member: its epoch, and the tasks of each role that it was assigned last."""
 
     epoch: int = 0
-    active: dict[str, list[int]] = field(default_factory=dict)
+    tasks: dict[str, list[TaskIds]] = field(default_factory=lambda: {key: [] for key in ROLES})
 
     def learn(self, answer: Any) -> None:
         if answer is None or answer.error_code:
             return
         self.epoch = max(0, answer.member_epoch)
-        if answer.active_tasks is not None:
-            self.active = {
-                f"_{each.subtopology_id}": sorted(each.partitions) for each in answer.active_tasks
-            }
+        for role in ROLES:
+            tasks = getattr(answer, role)
+            if tasks is not None:
+                self.tasks[role] = sorted(
+                    (TaskIds(each.subtopology_id, sorted(each.partitions)) for each in tasks),
+                    key=lambda each: each.subtopology_id,
+                )
 
 
 @dataclass
@@ -48,11 +58,12 @@ class Streams:
 
     pair: Pair
     name: str
+    is_stateful: bool = False
 
     def open(self) -> None:
         for side in self.pair.sides:
             side.forget()
-        self.place(self.name, f"{self.name}-other")
+        self.place(self.name, f"{self.name}-other", f"{self.name}-store")
         self.pair.settle()
         self.workers = {each: Worker() for each in MEMBERS}
 
@@ -63,10 +74,14 @@ class Streams:
 
     def topology(self, which: int) -> Topology:
         """One subtopology, two of them, or the first once more with a later epoch."""
-        parts = [stateless(self.name)]
+        parts = [self.stateful() if self.is_stateful else stateless(self.name)]
         if which == 1:
             parts.append(stateless(f"{self.name}-other", "1"))
         return topology(*parts, epoch=1 if which == 2 else 0)
+
+    def stateful(self) -> Subtopology:
+        store = TopicInfo(name=f"{self.name}-store")
+        return Subtopology("0", [self.name], state_changelog_topics=[store])
 
     def tell(self, story: Iterable[Step]) -> None:
         """Raises Difference, with what was told so far."""
@@ -81,19 +96,30 @@ class Step:
 
 
 @dataclass(frozen=True)
+class HaveState(Step):
+    """The tasks of those who join from now on have state."""
+
+    def tell(self, streams: Streams) -> None:
+        streams.is_stateful = True
+
+
+@dataclass(frozen=True)
 class Join(Step):
     member: str
     which: int
     process: str
+    has_endpoint: bool
 
     def tell(self, streams: Streams) -> None:
         worker = streams.workers[self.member]
+        endpoint = Endpoint(host=self.member, port=1) if self.has_endpoint else None
         answer = streams_requests.join(
             streams.pair,
             streams.name,
             self.member,
             streams.topology(self.which),
             process_id=self.process,
+            user_endpoint=endpoint,
         )
         worker.learn(answer)
 
@@ -105,20 +131,42 @@ class Beat(Step):
     member: str
     later: int
     owned: str
+    endpoints_known: int
+    is_shutdown: bool
 
     def tell(self, streams: Streams) -> None:
         worker = streams.workers[self.member]
-        active = {name: list(tasks) for name, tasks in worker.active.items()}
-        if self.owned == "fewer":
-            active = {name: tasks[1:] for name, tasks in active.items() if tasks[1:]}
-        elif self.owned == "none":
-            active = {}
-        fields = {} if self.owned == "untold" else owning(**active)
         epoch = worker.epoch + self.later
         answer = streams_requests.beat(
-            streams.pair, streams.name, self.member, member_epoch=epoch, **fields
+            streams.pair,
+            streams.name,
+            self.member,
+            member_epoch=epoch,
+            endpoint_information_epoch=self.endpoints_known,
+            shutdown_application=self.is_shutdown,
+            **self.tasks(worker),
         )
         worker.learn(answer)
+
+    def tasks(self, worker: Worker) -> dict[str, list[TaskIds]]:
+        """The tasks of each role, as the request names them."""
+        match self.owned:
+            case "untold":
+                return {}
+            case "none":
+                return {key: [] for key in ROLES}
+            case "fewer":
+                return worker.tasks | {"active_tasks": fewer(worker.tasks["active_tasks"])}
+            case "no standbys":
+                return worker.tasks | {"standby_tasks": []}
+            case _:
+                return dict(worker.tasks)
+
+
+def fewer(tasks: Iterable[TaskIds]) -> list[TaskIds]:
+    """The tasks without the first of each subtopology."""
+    left = [TaskIds(each.subtopology_id, each.partitions[1:]) for each in tasks]
+    return [each for each in left if each.partitions]
 
 
 @dataclass(frozen=True)
@@ -164,14 +212,22 @@ class Configure(Step):
 
 _member = of(*MEMBERS)
 _later = often(0, -1, 1, 5, times=8)
-_join = st.builds(Join, member=_member, which=of(0, 0, 0, 0, 1, 2), process=of("p-1", "p-2", "p-3"))
+_join = st.builds(
+    Join,
+    member=_member,
+    which=of(0, 0, 0, 0, 1, 2),
+    process=of("p-1", "p-2", "p-3"),
+    has_endpoint=st.booleans(),
+)
 _beat = st.builds(
     Beat,
     member=_member,
     later=_later,
-    owned=of("all", "all", "all", "untold", "untold", "fewer", "none"),
+    owned=of("all", "all", "all", "untold", "untold", "fewer", "none", "no standbys"),
+    endpoints_known=of(0, 0, 1, 2, -1),
+    is_shutdown=often(False, True, times=40),
 )
-STORIES = st.lists(
+_steps = st.lists(
     st.one_of(
         _join,
         _beat,
@@ -183,9 +239,14 @@ STORIES = st.lists(
             st.builds(
                 Commit, member=_member, later=_later, partition=st.integers(0, PARTITIONS - 1)
             ),
-            st.builds(Configure, of(0, 1)),
+            st.builds(Configure, of(0, 1, 2)),
         ),
     ),
     min_size=15,
     max_size=40,
+)
+# Half of the stories are about tasks with state, of which there are standbys from the start.
+STORIES = st.one_of(
+    _steps,
+    _steps.map(lambda steps: [HaveState(), Configure(1), *steps]),
 )

@@ -15,6 +15,7 @@ from kafkalite.wire.messages import (
     renew_delegation_token,
 )
 
+OWNERS = ("open-owner", "shut-owner")
 ANY_ACL = {
     "resource_type_filter": 1,
     "resource_name_filter": None,
@@ -64,8 +65,26 @@ def _part_0() -> Requests:
             delete_acls.DeleteAclsRequest(filters=[delete_acls.DeleteAclsFilter(**ANY_ACL)]),
             None,
         ),
+    }
+
+
+def _tokens() -> Requests:
+    return {
         "tokens of all": (
             describe_delegation_token.DescribeDelegationTokenRequest(owners=None),
+            None,
+        ),
+        "tokens of some": (
+            describe_delegation_token.DescribeDelegationTokenRequest(
+                owners=[
+                    describe_delegation_token.DescribeDelegationTokenOwner("User", name)
+                    for name in OWNERS
+                ]
+            ),
+            None,
+        ),
+        "tokens of nobody": (
+            describe_delegation_token.DescribeDelegationTokenRequest(owners=[]),
             None,
         ),
         "renew no token": (
@@ -84,6 +103,18 @@ def _part_0() -> Requests:
             ),
             None,
         ),
+        **{
+            f"a token of {name} with a renewer of another type": (
+                create_delegation_token.CreateDelegationTokenRequest(
+                    owner_principal_type="User",
+                    owner_principal_name=name,
+                    renewers=[create_delegation_token.CreatableRenewers("Group", "x")],
+                    max_lifetime_ms=-1,
+                ),
+                None,
+            )
+            for name in OWNERS
+        },
         "a token with a renewer of another type": (
             create_delegation_token.CreateDelegationTokenRequest(
                 renewers=[create_delegation_token.CreatableRenewers("Group", "x")],
@@ -96,4 +127,4 @@ def _part_0() -> Requests:
 
 def access(ids: TopicIds) -> Requests:
     """By name."""
-    return {**_part_0()}
+    return {**_part_0(), **_tokens()}

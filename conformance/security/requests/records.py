@@ -5,7 +5,13 @@ from __future__ import annotations
 import time
 
 from conformance.harness.raw import record_batch
-from conformance.security.requests.vocabulary import MISSING, TOPICS, Requests, TopicIds
+from conformance.security.requests.vocabulary import (
+    MISSING,
+    TOPICS,
+    TRANSACTIONS,
+    Requests,
+    TopicIds,
+)
 from kafkalite.wire.messages import (
     delete_records,
     describe_producers,
@@ -15,16 +21,25 @@ from kafkalite.wire.messages import (
     offset_for_leader_epoch,
     produce,
 )
+from kafkalite.wire.record_batch import Record, build_batch
 
+_NOBODY = 123_456_789
 _NOW_MS = int(time.time() * 1000)
 
 
 def _produce(ids: TopicIds | None, transactional_id: str | None = None) -> produce.ProduceRequest:
+    records = record_batch(b"x", timestamp_ms=_NOW_MS)
+    if transactional_id is not None:
+        records = build_batch(
+            [Record(timestamp=_NOW_MS, value=b"x")],
+            producer_id=_NOBODY,
+            producer_epoch=0,
+            base_sequence=5,  # the first one would be let in
+            is_transactional=True,
+        )
     data = []
     for name in (*TOPICS, *(MISSING if ids is None else ())):
-        partition = produce.PartitionProduceData(
-            index=0, records=record_batch(b"x", timestamp_ms=_NOW_MS)
-        )
+        partition = produce.PartitionProduceData(index=0, records=records)
         topic = produce.TopicProduceData(partition_data=[partition])
         if ids is None:
             topic.name = name
@@ -97,6 +112,19 @@ def _part_0(ids: TopicIds) -> Requests:
             ),
             None,
         ),
+        **{
+            f"{what} transaction, {name}": (request, version)
+            for name in TRANSACTIONS
+            for what, request, version in (
+                ("produce in a", _produce(None, name), 12),
+                # So that there is none where it may be.
+                (
+                    "begin a",
+                    init_producer_id.InitProducerIdRequest(name, transaction_timeout_ms=2**31 - 1),
+                    None,
+                ),
+            )
+        },
         "describe producers": (
             describe_producers.DescribeProducersRequest(
                 topics=[

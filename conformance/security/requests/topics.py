@@ -66,6 +66,23 @@ def _part_0(ids: TopicIds) -> Requests:
             ),
             None,
         ),
+        "create topics": (_create_topics(), None),
+        "delete topics that are missing": (
+            delete_topics.DeleteTopicsRequest(
+                topics=[delete_topics.DeleteTopicState(name=name) for name in MISSING],
+                timeout_ms=1000,
+            ),
+            None,
+        ),
+        "delete topics that are shut": (
+            delete_topics.DeleteTopicsRequest(topic_names=[*MISSING], timeout_ms=1000),
+            5,
+        ),
+    }
+
+
+def _descriptions() -> Requests:
+    return {
         "describe topic partitions": (
             describe_topic_partitions.DescribeTopicPartitionsRequest(
                 topics=[
@@ -79,17 +96,16 @@ def _part_0(ids: TopicIds) -> Requests:
             describe_topic_partitions.DescribeTopicPartitionsRequest(),
             None,
         ),
-        "create topics": (_create_topics(), None),
-        "delete topics that are missing": (
-            delete_topics.DeleteTopicsRequest(
-                topics=[delete_topics.DeleteTopicState(name=name) for name in MISSING],
-                timeout_ms=1000,
-            ),
+        "describe one partition of all": (
+            describe_topic_partitions.DescribeTopicPartitionsRequest(response_partition_limit=1),
             None,
         ),
-        "delete topics that are shut": (
-            delete_topics.DeleteTopicsRequest(topic_names=[*MISSING], timeout_ms=1000),
-            5,
+        "describe one partition from a topic on": (
+            describe_topic_partitions.DescribeTopicPartitionsRequest(
+                response_partition_limit=1,
+                cursor=describe_topic_partitions.Cursor("open-topic", 0),
+            ),
+            None,
         ),
     }
 
@@ -136,6 +152,50 @@ def _part_1() -> Requests:
     }
 
 
+def _too_late(ids: TopicIds) -> Requests:
+    """Changes without time, of which ACLs may leave nothing; some are refused in any case."""
+    create = _create_topics()
+    twice = [*create.topics, *create.topics[:1]]
+    partitions = [
+        create_partitions.CreatePartitionsTopic(name=name, count=2, assignments=None)
+        for name in (*TOPICS, *MISSING, *TOPICS)
+    ]
+    named = [*TOPICS, *MISSING, *MISSING]
+    by_id = [delete_topics.DeleteTopicState(name=None, topic_id=ids[name]) for name in TOPICS]
+    return {
+        "create topics too late": (
+            create_topics.CreateTopicsRequest(topics=twice, timeout_ms=-1),
+            None,
+        ),
+        "create one topic too late": (
+            create_topics.CreateTopicsRequest(topics=create.topics[1:2], timeout_ms=0),
+            None,
+        ),
+        "create partitions too late": (
+            create_partitions.CreatePartitionsRequest(topics=partitions, timeout_ms=-1),
+            None,
+        ),
+        "delete topics too late": (
+            delete_topics.DeleteTopicsRequest(
+                topics=[delete_topics.DeleteTopicState(name=name) for name in named], timeout_ms=-1
+            ),
+            None,
+        ),
+        "delete topics by name too late": (
+            delete_topics.DeleteTopicsRequest(topic_names=named, timeout_ms=0),
+            5,
+        ),
+        "delete topics by id too late": (
+            delete_topics.DeleteTopicsRequest(topics=by_id, timeout_ms=0),
+            None,
+        ),
+        "delete a shut topic too late": (
+            delete_topics.DeleteTopicsRequest(topic_names=[TOPICS[1]], timeout_ms=0),
+            5,
+        ),
+    }
+
+
 def topics(ids: TopicIds) -> Requests:
     """By name."""
-    return {**_part_0(ids), **_part_1()}
+    return {**_part_0(ids), **_descriptions(), **_part_1(), **_too_late(ids)}

@@ -1,0 +1,47 @@
+"""The page on a phone: nothing lies over anything else, nothing is out of reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from conformance.ui.conftest import Open
+
+WIDTH, HEIGHT = 390, 844
+VIEWS = {
+    "overview": "Nodes",
+    "topics": "Topics",
+    "topics/orders?q=poison&at=1-233": "Records",
+    "groups": "Groups",
+    "groups/billing": "Members",
+    "requests?on=60": "Requests",
+    "faults?on=lost-ack": "Faults",
+    "clock": "Due next",
+    "transactions?on=checkout-0": "Transactions",
+}
+# Parts of the view, one below the other, of which one begins before the one above it ends.
+_OVERLAPS = """() => {
+  const parts = [...document.querySelectorAll("#main > *, .split > *")];
+  return parts.filter((part) => {
+    const above = part.previousElementSibling;
+    const lies = (each) => each.getBoundingClientRect();
+    return above && lies(above).height && lies(part).top < lies(above).bottom - 1;
+  }).map((part) => part.className);
+}"""
+_WIDER = """() => [document.documentElement, document.querySelector("#main")]
+  .filter((each) => each.scrollWidth > each.clientWidth + 1).map((each) => each.tagName)"""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_has_room(opened: Open, view: str) -> None:
+    page: Any = opened("trace")
+    page.set_viewport_size({"width": WIDTH, "height": HEIGHT})
+    page.evaluate("view => { location.hash = `#/default/${view}` }", view)
+    page.get_by_role("grid", name=VIEWS[view], exact=True).wait_for()
+    if "on=" in view or "at=" in view:
+        page.get_by_role("complementary").wait_for()
+    assert page.evaluate(_WIDER) == []
+    assert page.evaluate(_OVERLAPS) == []
+    box = page.locator(".side [aria-current]").bounding_box()
+    assert -1 <= box["x"] <= WIDTH - box["width"] + 1
