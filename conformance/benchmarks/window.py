@@ -158,7 +158,7 @@ class Replay:
     def _follow(self) -> None:
         connection = HTTPConnection(urlsplit(self._control["url"]).netloc, timeout=60)
         headers = {"Authorization": f"Bearer {self._control['token']}"}
-        connection.request("GET", f"/v1{STREAM}?waiting=true", headers=headers)
+        connection.request("GET", f"/v1{STREAM}?waiting=true&latest=true", headers=headers)
         self._stream = connection.sock
         answer = connection.getresponse()
         began = time.perf_counter()

@@ -2,6 +2,7 @@
 
 A look takes what is new since the last one, and rests ten times as long as it took, at most 2 s:
 those who are served go first. Requests that the spy has dropped meanwhile are counted as missed.
+A look at the latest rests fifty times as long, and leaves out what came too fast: counted as well.
 """
 
 from __future__ import annotations
@@ -23,10 +24,13 @@ from kafkalite.control.spy.ring import Entry
 
 _LOOK_SECONDS: Final = 0.1
 _REST: Final = 10
+_REST_OF_LATEST: Final = 50
 _MOST_REST_SECONDS: Final = 2.0
 # Others have their turn after so much decoding.
 _SLICE_SECONDS: Final = 0.003
 MOST_AT_ONCE: Final = 2000
+# About as many as come between two looks at 1,000 requests a second.
+MOST_LATEST: Final = 500
 
 
 async def follow(cluster: ControlledCluster, request: Follow) -> Following:
@@ -56,6 +60,8 @@ class Following:
             seq, _, event = request.after.partition("-")
             # Numbers of another process' life begin anew.
             self._seq, self._event = min(self._seq, int(seq)), min(self._event, int(event))
+        # The last request that had come at the look before.
+        self._last_seq = self._ring.last_seq
         # Requests that have come and are not answered yet.
         self._waiting: list[int] = []
         self._rest_seconds = 0.0
@@ -82,7 +88,8 @@ class Following:
                 await trio.lowlevel.checkpoint()
                 since = perf_counter()
         worked += perf_counter() - since
-        self._rest_seconds = min(_MOST_REST_SECONDS, _REST * worked)
+        rest = _REST_OF_LATEST if self._request.latest else _REST
+        self._rest_seconds = min(_MOST_REST_SECONDS, rest * worked)
         return found
 
     def _new(self) -> Iterator[Sighting | None]:
@@ -105,7 +112,11 @@ class Following:
 
     def _come(self) -> Iterator[Sighting | None]:
         """Requests that have come."""
-        if missed := max(0, (self._ring.first_seq or self._ring.last_seq + 1) - 1 - self._seq):
+        first = self._ring.first_seq or self._ring.last_seq + 1
+        last, self._last_seq = self._last_seq, self._ring.last_seq
+        if self._request.latest and self._last_seq > last + MOST_LATEST:
+            first = self._last_seq + 1 - MOST_LATEST
+        if missed := max(0, first - 1 - self._seq):
             self._seq += missed
             yield Sighting(id=self._id(), missed=missed)
         for entry in self._ring.after(self._seq, MOST_AT_ONCE):

@@ -64,7 +64,7 @@ function useEntries(cluster, isPaused) {
         place.current = `${last}-${changes.at(-1)?.seq ?? 0}`;
         take(requests, changes);
       }
-      await follow(at(cluster, "stream"), { after: place.current, waiting: true }, signal, (messages) => {
+      await follow(at(cluster, "stream"), { after: place.current, waiting: true, latest: true }, signal, (messages) => {
         place.current = messages.at(-1).id;
         take(messages.flatMap((each) => each.request || []), messages.flatMap((each) => each.event || []));
         if (!isCleared.current) setMissed((old) => messages.reduce((sum, each) => sum + (each.missed || 0), old));
@@ -128,7 +128,7 @@ export function Requests({ cluster, route }) {
     <//>
     ${entries.length
       ? html`<${Conversation} entries=${entries} marks=${marks} query=${route.query} useDecoded=${useDecoded} onFault=${fault} isLive=${!isPaused} span=${SPAN_MS}>
-          ${missed > 0 && html`<${Badge} tone="warn" title="They came faster than the spy has room for">${number(missed)} not seen<//>`}
+          ${missed > 0 && html`<${Badge} tone="warn" title="They came faster than the page takes them, so that the broker has time for others">${number(missed)} not seen<//>`}
           <${Button} kind=${isPaused ? "" : "on"} aria-pressed=${!isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? "Go on" : "Pause"}<//>
         <//>`
       : html`<${Empty} title=${isOff ? "Requests are not kept yet" : "No request has come yet"}>${isOff

@@ -7,12 +7,23 @@ from typing import Any
 import pytest
 import trio
 
-from kafkalite.control.operations.following import MOST_AT_ONCE, Following, follow
+from kafkalite.control.operations.following import MOST_AT_ONCE, MOST_LATEST, Following, follow
 from kafkalite.control.problems import Problem
 from kafkalite.control.sightings import Follow, Sighting
+from kafkalite.control.spy.ring import Entry, Quick
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkalite.wire.messages.metadata import MetadataRequest
+
+
+def _quick(entry: Entry) -> Quick:
+    assert entry.listener is not None
+    host, port = entry.client
+    times = entry.received_ns, entry.answered_ns
+    (answer,) = entry.answer
+    assert isinstance(answer, bytes)
+    frame = entry.frame, entry.request_bytes
+    return (*times, host, port, entry.software, entry.listener, *frame, answer)
 
 
 async def followed(broker: test_broker, **wanted: Any) -> Following:
@@ -99,6 +110,43 @@ async def test_what_the_spy_has_dropped_is_counted(broker: test_broker, client: 
     again = await followed(broker, what="requests", after="3-0")
     lost, found = await seen(again, 2)
     assert (lost.missed, found.request.seq) == (2, 6)
+
+
+async def test_the_latest_are_those_that_do_not_come_too_fast(
+    broker: test_broker, client: Any
+) -> None:
+    """What piled up before is not too fast, and is all there."""
+    await broker.asynchronous.spy("on")
+    await client.ask(MetadataRequest(topics=[]))
+    ring = broker._default.spy.ring
+    (quick,) = [_quick(entry) for entry in ring]
+    for _ in range(MOST_LATEST + 1):
+        ring.keep(quick)
+    following = await followed(broker, what="requests", after="0-0", latest=True)
+    assert not any(each.missed for each in await seen(following, MOST_LATEST + 2))
+    for _ in range(MOST_LATEST):
+        ring.keep(quick)
+    assert not any(each.missed for each in await seen(following, MOST_LATEST))
+    for _ in range(MOST_LATEST + 3):
+        ring.keep(quick)
+    lost, *found = await seen(following, 1 + MOST_LATEST)
+    assert lost.missed == 3
+    assert found[-1].request.seq == ring.last_seq
+
+
+async def test_the_latest_take_less_of_a_core(broker: test_broker, client: Any) -> None:
+    await broker.asynchronous.spy("on")
+    await client.ask(MetadataRequest(topics=[]))
+    ring = broker._default.spy.ring
+    (quick,) = [_quick(entry) for entry in ring]
+    rests = {}
+    for latest in (False, True):
+        following = await followed(broker, what="requests", latest=latest)
+        for _ in range(MOST_LATEST):
+            ring.keep(quick)
+        await seen(following, MOST_LATEST)
+        rests[latest] = following._rest_seconds
+    assert rests[True] > 2 * rests[False]
 
 
 async def test_events_that_are_gone_are_counted(broker: test_broker) -> None:
