@@ -23,6 +23,7 @@ from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.readable_segment import ReadableSegment, TimestampAndOffset
 from kafkalite.wire.record_batch import NO_TIMESTAMP
 
+# A number of this module is a constant in its machine code.
 _MOST_RELATIVE: Final = MAX_RELATIVE_OFFSET
 # Up to here it costs less to copy a batch than to write it by two calls.
 _COPIED_BYTES: Final = 32768

@@ -43,7 +43,7 @@ from kafkalite.replica.produced_batches import (
 )
 from kafkalite.replica.produced_rows import (
     NO_LEADER,
-    Made,
+    ProducedRows,
     check_first,
     error_row,
     failed_row,
@@ -117,18 +117,18 @@ def _append(
     batches = look_at(topics, context.api_version)
     if may_be_refused(batches, request[0]) or are_named_twice(topics):
         return _append_in_slices(_append_slowly(services, context, request), context)
-    made = Made()
+    produced = ProducedRows()
     for position, topic in enumerate(topics):
         if topic[2]:  # as Kafka: the response names no other topic
             rows: list[PartitionProduceResponseRow] = []
-            made.responses.append((topic[0], topic[1], rows))
+            produced.responses.append((topic[0], topic[1], rows))
             try:
-                _append_to(services, context, request, batches, topic, rows, made)
+                _append_to(services, context, request, batches, topic, rows, produced)
             except CheckFirst:
                 left = topics[position:]
-                rest = _append_rest(services, context, request, batches, left, rows, made)
+                rest = _append_rest(services, context, request, batches, left, rows, produced)
                 return _append_in_slices(rest, context)
-    return _respond_to(services, context, request, made)
+    return _respond_to(services, context, request, produced)
 
 
 async def _append_in_slices(
@@ -146,18 +146,18 @@ def _append_rest(
     batches: Batches,
     topics: Sequence[TopicProduceDataRow],
     rows: list[PartitionProduceResponseRow],
-    made: Made,
+    produced: ProducedRows,
 ) -> WaitingSteps[_Response]:
     """Go on with `topics`; the first has `rows` already."""
-    made.give_way_at = inf
+    produced.give_way_at = inf
     for position, topic in enumerate(topics):
         if topic[2]:
             if position:
                 rows = []
-                made.responses.append((topic[0], topic[1], rows))
+                produced.responses.append((topic[0], topic[1], rows))
             left = topic[0], topic[1], topic[2][len(rows) :]
-            yield from _append_each(services, context, request, batches, left, rows, made)
-    return _respond_to(services, context, request, made)
+            yield from _append_each(services, context, request, batches, left, rows, produced)
+    return _respond_to(services, context, request, produced)
 
 
 def _append_slowly(
@@ -169,15 +169,15 @@ def _append_slowly(
     if refusal is not None:
         responses = yield from refused_rows(topics, refusal)
         return _respond(services, context, request[1], responses, set())
-    made = Made(inf)
+    produced = ProducedRows(inf)
     for name, topic_id, partitions in topics:
         rows: list[PartitionProduceResponseRow] = []
         if partitions:
-            made.responses.append((name, topic_id, rows))
+            produced.responses.append((name, topic_id, rows))
         topic = name, topic_id, partitions
-        yield from _append_each(services, context, request, batches, topic, rows, made)
-        refuse_instead(rows, malformed.get((name, topic_id), {}), made.pending)
-    return _respond_to(services, context, request, made)
+        yield from _append_each(services, context, request, batches, topic, rows, produced)
+        refuse_instead(rows, malformed.get((name, topic_id), {}), produced.pending)
+    return _respond_to(services, context, request, produced)
 
 
 def _append_each(
@@ -187,7 +187,7 @@ def _append_each(
     batches: Batches,
     topic: TopicProduceDataRow,
     rows: list[PartitionProduceResponseRow],
-    made: Made,
+    produced: ProducedRows,
 ) -> WaitingSteps[None]:
     """`_append_to` in steps. A batch whose check takes long is checked in a thread."""
     name, topic_id, partitions = topic
@@ -195,12 +195,12 @@ def _append_each(
     while (done := len(rows) - before) < len(partitions):
         some = name, topic_id, partitions[done : done + _IN_ONE_STEP]
         try:
-            _append_to(services, context, request, batches, some, rows, made)
+            _append_to(services, context, request, batches, some, rows, produced)
         except CheckFirst as first:
             yield first.check
             done = len(rows) - before
             one = name, topic_id, partitions[done : done + 1]
-            _append_to(services, context, request, batches, one, rows, made, first.checked)
+            _append_to(services, context, request, batches, one, rows, produced, first.checked)
         yield None
 
 
@@ -211,7 +211,7 @@ def _append_to(
     batches: Batches,
     topic: tuple[str, UUID, Sequence[PartitionProduceDataRow]],
     rows: list[PartitionProduceResponseRow],
-    made: Made,
+    produced: ProducedRows,
     checked: CheckedBatch | None = None,
 ) -> None:
     """Append to partitions of a topic. A row each says what came of it.
@@ -227,7 +227,7 @@ def _append_to(
     count, node_id, are_valid_acks = len(of_topic), context.node_id, acks in _VALID_ACKS
     for index, records in partitions:
         if len(rows) & _LOOKS_AT_TIME == _LOOKS_AT_TIME:
-            made.give_way_in_time()
+            produced.give_way_in_time()
         partition: Partition | None = None
         try:
             if found is None or not 0 <= index < count:
@@ -262,18 +262,18 @@ def _append_to(
             raise check_first(partition, records) from None
         except KafkaError as error:
             is_outside = isinstance(error, NotInTransaction)
-            row = failed_row(context, index, error, partition, made.leaders, is_outside)
+            row = failed_row(context, index, error, partition, produced.leaders, is_outside)
             rows.append(row)
         else:
-            made.appended(partition, rows, index, info)
+            produced.appended(partition, rows, index, info)
 
 
 def _respond_to(
-    services: Services, context: RequestContext, request: ProduceRequestRow, made: Made
+    services: Services, context: RequestContext, request: ProduceRequestRow, produced: ProducedRows
 ) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
     """The response; a coroutine of it where what was appended is to be waited for."""
     _, acks, timeout_ms, _ = request
-    responses, pending, leaders = made.responses, made.pending, made.leaders
+    responses, pending, leaders = produced.responses, produced.pending, produced.leaders
     if pending and any(each.log.awaits_flush for each in pending):
         return _await_flushes(services, context, request, pending, responses, leaders)
     if pending and acks == ALL_IN_SYNC:

@@ -42,7 +42,7 @@ _WITHOUT_LOG_START_OFFSET: Final = frozenset(
 )
 
 
-class Made:
+class ProducedRows:
     """Rows of the response, appends that are not visible yet, and who leads instead of us."""
 
     __slots__ = ("give_way_at", "leaders", "pending", "responses")

@@ -9,7 +9,7 @@ import pytest
 
 from kafkalite.log.checked_batch import CheckFirst
 from kafkalite.replica import produced_rows
-from kafkalite.replica.produced_rows import Made, error_row, hang_up_on_error, refused_rows
+from kafkalite.replica.produced_rows import ProducedRows, error_row, hang_up_on_error, refused_rows
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -20,12 +20,12 @@ ERROR = KafkaError(ErrorCode.CORRUPT_MESSAGE, "why")
 def test_appends_give_way_once_they_have_taken_long(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 5.0
     monkeypatch.setattr(produced_rows, "monotonic", lambda: now)
-    made, patient = Made(), Made(inf)
-    made.give_way_in_time()
-    made.give_way_in_time()
+    produced, patient = ProducedRows(), ProducedRows(inf)
+    produced.give_way_in_time()
+    produced.give_way_in_time()
     now = 5.1
     with pytest.raises(CheckFirst):
-        made.give_way_in_time()
+        produced.give_way_in_time()
     patient.give_way_in_time()
 
 

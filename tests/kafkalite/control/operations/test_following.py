@@ -115,7 +115,7 @@ async def test_what_the_spy_has_dropped_is_counted(broker: test_broker, client: 
 async def test_the_latest_are_those_that_do_not_come_too_fast(
     broker: test_broker, client: Any
 ) -> None:
-    """What piled up before is not too fast, and is all there."""
+    """A backlog from before comes whole."""
     await broker.asynchronous.spy("on")
     await client.ask(MetadataRequest(topics=[]))
     ring = broker._default.spy.ring
