@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import kafkalite
+from kafkalite.log import loggers
 from kafkalite.wire.parse_support import NO_ELEMENTS
 
 settings.register_profile(
@@ -47,3 +48,13 @@ def nothing_is_added_to_what_was_parsed() -> Iterator[None]:
     """All empty arrays of large frames are one list."""
     yield
     assert NO_ELEMENTS == []
+
+
+@pytest.fixture(autouse=True)
+def others_name_no_lines() -> Iterator[None]:
+    """A broker of the whole run, begun by another test, would number those of this test."""
+    running = set(loggers._running)
+    loggers._running.clear()
+    yield
+    loggers._running.clear()
+    loggers._running.update(running)
