@@ -16,6 +16,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     Transaction,
     TransactionState,
 )
+from kafkalite.requests.slices import AT_ONCE, Steps, at_once, batches, cut
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
@@ -137,8 +138,8 @@ class _Metadata:
         """Topics that were there before."""
         self._names = {topic_id: name for name, topic_id in topics.items()}
 
-    def changed(self, records: Sequence[object]) -> None:
-        """The metadata have these records now."""
+    def changed(self, records: Sequence[object]) -> Steps[None] | None:
+        """The metadata have these records now. Configs, which may be very many, are told after."""
         self._created, self._created_names = set(), set()
         configs = [record for record in records if isinstance(record, ConfigRecord)]
         for record in records if len(configs) < len(records) else ():
@@ -156,17 +157,28 @@ class _Metadata:
                     self._partition(record)
                 case _:
                     self._node(record)
-        for record in configs:
-            self._config(record)
-        self._events.put_each(
-            "config.changed",
-            (
-                {"resource": record.resource_name or "all", "name": record.name}
-                for record in configs
-                if record.resource_type != TOPIC_RESOURCE
-                or record.resource_name not in self._created_names
-            ),
-        )
+        steps = self._configs(configs, self._created_names)
+        if len(configs) > AT_ONCE:
+            return steps
+        at_once(steps)
+        return None
+
+    def _configs(self, records: list[ConfigRecord], created: set[str]) -> Steps[None]:
+        """Tell of configs; those that a topic was created with are not changes."""
+        for some in cut(records):
+            for record in some:
+                self._config(record)
+            yield
+        for some in batches(records):
+            self._events.put_each(
+                "config.changed",
+                (
+                    {"resource": record.resource_name or "all", "name": record.name}
+                    for record in some
+                    if record.resource_type != TOPIC_RESOURCE or record.resource_name not in created
+                ),
+            )
+            yield
 
     def _config(self, record: ConfigRecord) -> None:
         """Tell of one that was set and changes nothing here."""
