@@ -11,7 +11,7 @@ with refusals as error codes. Here the records of groups are written, and their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
@@ -31,6 +31,7 @@ from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.group_overrides import GroupOverrides
 from kafkalite.group_coordinator.happenings import Happenings
 from kafkalite.group_coordinator.interventions import Interventions
+from kafkalite.group_coordinator.later_modules import Loading, to_import
 from kafkalite.group_coordinator.offset_api import OffsetRequests
 from kafkalite.group_coordinator.offset_router import OffsetRouter
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
@@ -56,7 +57,7 @@ class GroupCoordinator:
     Sessions follow `clock`, and rebalances, which living members wait for, the time of trio.
     `configs_of(group_id)` returns what a group has configured for itself. `share_state` is called
     at the first need of the share coordinator. `load` takes the steps that load a partition, at
-    once or little by little.
+    once or little by little. A function that a step yields is best called by a thread.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class GroupCoordinator:
         clock: Clock,
         configs_of: Callable[[str], Mapping[str, str]] = lambda group_id: {},
         share_state: Callable[[], ShareStateKeeper] | None = None,
-        load: Callable[[Generator[None, None, None]], object] = drained,
+        load: Callable[[Loading], object] = drained,
         new_uuid: Callable[[], UUID] = uuid4,
     ) -> None:
         self.config = config
@@ -196,7 +197,7 @@ class GroupCoordinator:
         shard = self.shards.loading[partition] = Shard(partition)
         self._load(self._loading(shard))
 
-    def _loading(self, shard: Shard) -> Generator[None, None, None]:
+    def _loading(self, shard: Shard) -> Loading:
         """Load a partition, one record a step, unless the coordinator resigns meanwhile.
 
         Nothing else is written to the partition meanwhile: no group is found, and a marker is
@@ -206,14 +207,16 @@ class GroupCoordinator:
         watched: list[Group] = []
         try:
             for entry in self._log.replay(partition) if self.shards.is_wanted(shard) else ():
+                if (needed := to_import(entry)) is not None:
+                    yield needed
                 shard.apply(entry, now_ms)
-                yield
+                yield None
                 if not self.shards.is_wanted(shard):
                     return
             for group in list(shard.groups.values()):
                 self._watch(group)
                 watched.append(group)
-                yield
+                yield None
                 if not self.shards.is_wanted(shard):
                     return
             if self.shards.is_wanted(shard):

@@ -186,7 +186,7 @@ class Broker:
         logs: PartitionLogs,
         replica_moves: ReplicaMoves,
         forward: Callable[[Api], Handler] | None = None,
-        load: Callable[[Steps[None]], object] = at_once,
+        load: Callable[[WaitingSteps[None]], object] = at_once,
         markers: Markers | None = None,
         persister: SharePersister | None = None,
     ) -> None:

@@ -17,7 +17,6 @@ from pathlib import Path
 
 import trio
 
-from kafkalite.apis import SHARE_MODULES, STREAMS_MODULES
 from kafkalite.broker import Broker
 from kafkalite.clock import Clock
 from kafkalite.cluster.features import SUPPORTED_FEATURES
@@ -25,7 +24,7 @@ from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, 
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.config import BrokerConfig, ConfigError
-from kafkalite.config.quorum import quorum_config
+from kafkalite.config.quorum import PeerListener, quorum_config
 from kafkalite.coordinators.latest_offsets import LatestOffsets
 from kafkalite.coordinators.loading import Loader
 from kafkalite.coordinators.share_coordinator.state_log import coordinator_key
@@ -37,7 +36,7 @@ from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.log.files import FILES
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.meta_properties import read_meta_properties
-from kafkalite.peers.link import Address
+from kafkalite.peers.link import Address, Connect, connect_tcp
 from kafkalite.peers.warm_up import make_codecs
 from kafkalite.quorum.lifecycle import LifeState
 from kafkalite.quorum.membership import Membership, MembershipConfig
@@ -52,7 +51,6 @@ from kafkalite.replication.replicas import Replicas
 from kafkalite.replication.throttle import Throttle, Throttles
 from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.requests.slices import Steps, in_slices_of_task, release
-from kafkalite.security.peer_connections import peer_connect
 from kafkalite.server.forwarded import forwarded
 from kafkalite.server.gates import Gates
 from kafkalite.server.listener import StartError, open_listeners
@@ -94,7 +92,7 @@ class QuorumBroker(Broker):
         """Open what needs no other process: directories, listeners, an empty image."""
         config = self.config
         self._quorum = quorum_config(config)
-        self._connect_to_brokers = peer_connect(config, self._quorum.brokers)
+        self._connect_to_brokers = _connect(config, self._quorum.brokers)
         self._check_formatted()
         make_codecs()
         self._logs = logs = PartitionLogs(config, self.clock.now_ms)
@@ -140,7 +138,7 @@ class QuorumBroker(Broker):
             metadata_offset=lambda: self.cluster.image.offset,
             offline_directories=logs.offline_directory_ids,
             cordoned_directories=logs.cordoned_directory_ids,
-            connect=peer_connect(config, self._quorum.controllers),
+            connect=_connect(config, self._quorum.controllers),
         )
         logs.failed_directory = self._directory_failed
         logs.fail_with_any_log()
@@ -250,9 +248,6 @@ class QuorumBroker(Broker):
         """The metadata are as of now: open what they say is here, in slices."""
         # Else the first Fetch of a follower imports it, which holds the loop.
         import_module("kafkalite.replica.follower_reader")
-        # Else the first election of a coordinator of such groups does.
-        for name in (*SHARE_MODULES, *STREAMS_MODULES):
-            import_module(f"kafkalite.{name}")
 
         config, cluster, logs = self.config, self.cluster, self._logs
         await in_disk_thread(partial(logs.set_strays_aside, cluster.image, config.node_id))
@@ -355,6 +350,15 @@ class QuorumBroker(Broker):
     def stop(self) -> None:
         """Let others lead what this broker leads, then let `serve` end."""
         self.membership.lifecycle.begin_shutdown()
+
+
+def _connect(config: BrokerConfig, peers: PeerListener) -> Connect:
+    """The way to connect to nodes at a listener. Raises ConfigError."""
+    if peers.security_protocol == "PLAINTEXT":
+        return connect_tcp
+    from kafkalite.security.peer_connections import peer_connect
+
+    return peer_connect(config, peers)
 
 
 def throttles_of(config: BrokerConfig) -> Throttles:

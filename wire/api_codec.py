@@ -259,7 +259,7 @@ def codec_of(api_key: int, api_version: int, *, rows: bool = False) -> ApiCodec:
     return ApiCodec(api_key, api_version, rows=rows)
 
 
-def drained(steps: Generator[None, None, T]) -> T:
+def drained(steps: Generator[object, None, T]) -> T:
     """Run a generator to its end, and return its value."""
     while True:
         try:

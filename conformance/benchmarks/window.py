@@ -259,7 +259,7 @@ class Loaded:
 
 
 class Watched:
-    """What is open while a broker with --ui is loaded."""
+    """A page that is open while a broker with --ui is loaded, or none."""
 
     def __init__(self, loaded: Loaded, *, in_browser: bool) -> None:
         self._loaded, self._in_browser = loaded, in_browser

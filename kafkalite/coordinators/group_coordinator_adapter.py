@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.coordinators.share_adapter import ShareServices
     from kafkalite.replica.topics import Topics
-    from kafkalite.requests.slices import Steps
+    from kafkalite.requests.slices import WaitingSteps
 
 
 DYNAMIC = tuple(f"group.{each}.assignment.interval.ms" for each in ("consumer", "share", "streams"))
@@ -40,7 +40,7 @@ def open_group_coordinator(
     topics: Topics,
     clock: Clock,
     share: ShareServices,
-    load: Callable[[Steps[None]], object],
+    load: Callable[[WaitingSteps[None]], object],
 ) -> GroupCoordinator:
     """The coordinator of all groups of this process. It works once its `run` does."""
     groups = group_config(config)

@@ -10,16 +10,16 @@ from math import inf
 
 import trio
 
-from kafkalite.requests.slices import Steps, in_slices_of_task
+from kafkalite.requests.slices import WaitingSteps, in_slices_of_task
 
 
 class Loader:
     """The partitions that wait to be loaded; `run` is its task."""
 
     def __init__(self) -> None:
-        self._send, self._receive = trio.open_memory_channel[Steps[None]](inf)
+        self._send, self._receive = trio.open_memory_channel[WaitingSteps[None]](inf)
 
-    def load(self, steps: Steps[None]) -> None:
+    def load(self, steps: WaitingSteps[None]) -> None:
         """Take these steps after those of partitions that wait already."""
         self._send.send_nowait(steps)
 

@@ -34,10 +34,8 @@ _SHARE_OF_SESSION: Final = 0.85
 
 
 def peer_connect(config: BrokerConfig, peers: PeerListener) -> Connect:
-    """The way to connect to nodes at a listener. Raises ConfigError."""
+    """The way to connect to nodes at a secured listener. Raises ConfigError."""
     protocol = peers.security_protocol
-    if protocol == "PLAINTEXT":
-        return connect_tcp
     stores = _Stores(config, peers.listener) if protocol in ("SSL", "SASL_SSL") else None
     login: Callable[[], SaslClient] | None = None
     if protocol.startswith("SASL_"):
