@@ -38,10 +38,11 @@ from kafkalite.control.faults.refusals import (
 )
 from kafkalite.control.faults.rule import Action, error_code
 from kafkalite.requests.context import CloseConnection, RequestContext
+from kafkalite.requests.slices import has_many, in_slices, in_slices_of_task
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class, response_class
 from kafkalite.wire.codec import encode_response
-from kafkalite.wire.rows import message_of_row, row_of, rows_of
+from kafkalite.wire.rows import message_in_steps, message_of_row, row_of, rows_in_steps
 from kafkalite.wire.schema import fields_of
 
 if TYPE_CHECKING:
@@ -97,26 +98,40 @@ class FaultGate:
         def gated(services: Any, context: Any, request: Any) -> Any:
             if self._book.passes_by(api.key, context, naming, request):
                 return handle(services, context, request)
+            if api.rows and has_many(request):
+                return large(services, context, request)
             body = message_of_row(request_type, request) if api.rows else request
+            return decided(services, context, request, body)
+
+        async def large(services: Any, context: Any, request: Any) -> Any:
+            body = await in_slices(message_in_steps(request_type, request), context)
+            answer = decided(services, context, request, body)
+            return await answer if hasattr(answer, "__await__") else answer
+
+        def decided(services: Any, context: Any, request: Any, body: Any) -> Any:
             steps = self._book.steps(self._seen(api.key, context, body))
             if all(step.action.kind == "count" for step in steps):
                 return handle(services, context, request)
             context.fault = steps[0].state.rule.id
 
             async def handled(body: Any) -> Any:
-                response = handle(services, context, rows_of(body) if api.rows else body)
+                response = handle(services, context, await rows(body) if api.rows else body)
                 if hasattr(response, "__await__"):
                     response = await response
                 if response is None:
                     return None
                 # Parts of it may be shared with answers to others.
                 if api.rows:
-                    return message_of_row(response_type, row_of(response))
+                    whole = message_in_steps(response_type, row_of(response))
+                    return await in_slices_of_task(whole)
                 return copied(response)
+
+            async def rows(message: Any) -> Any:
+                return await in_slices_of_task(rows_in_steps(message))
 
             async def done() -> Any:
                 answer = await self._do(api.key, context, body, steps, handled)
-                return rows_of(answer) if api.rows and answer is not None else answer
+                return await rows(answer) if api.rows and answer is not None else answer
 
             return done()
 
