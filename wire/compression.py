@@ -19,7 +19,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
-import cramjam
+# cramjam takes 2 MB of memory: functions import it, at the first batch that needs it.
 
 # The most that an uncompressed request may hold (socket.request.max.bytes): a batch that unfolds to
 # more could never have been sent plain.
@@ -89,6 +89,8 @@ def compress(codec: Compression, data: bytes, level: int | None = None) -> bytes
         case Compression.LZ4:
             return _compress_lz4(data, LZ4_DEFAULT_LEVEL if level is None else level)
         case Compression.ZSTD:
+            import cramjam
+
             zstd = cramjam.zstd.Compressor(level=ZSTD_DEFAULT_LEVEL if level is None else level)
             zstd.compress(data)
             written = bytes(zstd.flush())  # as Kafka: the last block of a frame is an empty one
@@ -104,10 +106,12 @@ def decompress(
         DecompressionError: not that codec's format, or cut short.
         UnfoldsTooLarge: longer than `limit`.
     """
+    if codec is Compression.NONE:
+        return bytes(data)
+    import cramjam
+
     try:
         match codec:
-            case Compression.NONE:
-                return bytes(data)
             case Compression.GZIP:
                 return _decompress_gzip(data, limit)
             case Compression.SNAPPY:
@@ -125,6 +129,8 @@ def _decompress_bounded(
     data: bytes | memoryview,
     limit: int,
 ) -> bytes:
+    import cramjam
+
     # Neither frame need tell its size. Nearly every one fits into a buffer that is used again and
     # again.
     if limit >= _SCRATCH_BYTES:
@@ -149,6 +155,8 @@ def _decompress_bounded(
 
 
 def _compress_xerial(data: bytes) -> bytes:
+    import cramjam
+
     chunks = [_XERIAL_HEADER]
     for start in range(0, len(data), _XERIAL_BLOCK_BYTES):
         block = bytes(cramjam.snappy.compress_raw(data[start : start + _XERIAL_BLOCK_BYTES]))
@@ -175,6 +183,8 @@ def _decompress_snappy(data: memoryview, limit: int) -> bytes:
 
 
 def _decompress_snappy_block(block: memoryview, limit: int) -> bytes:
+    import cramjam
+
     size = cramjam.snappy.decompress_raw_len(block)
     if size > limit:
         raise UnfoldsTooLarge(f"snappy: block unfolds to {size} bytes, more than allowed")
@@ -186,6 +196,8 @@ def _compress_lz4(data: bytes, level: int) -> bytes:
 
     cramjam cannot leave out the checksums of blocks, so they are taken out.
     """
+    import cramjam
+
     lz4 = cramjam.lz4.Compressor(
         level=_LZ4_FAST if level == LZ4_DEFAULT_LEVEL else level,
         content_checksum=False,

@@ -12,8 +12,6 @@ import struct
 import zlib
 from typing import Final, NamedTuple
 
-import cramjam
-
 from kafkalite.wire.compression import (
     MAX_DECOMPRESSED_BYTES,
     Compression,
@@ -97,6 +95,8 @@ def _gzip(data: bytes, limit: int) -> Stream:
 def _snappy(data: bytes, limit: int) -> Stream:
     if len(data) < _XERIAL_HEADER_BYTES or not data.startswith(_XERIAL_MAGIC):
         return _whole(Compression.SNAPPY, data, limit)
+    import cramjam
+
     output = bytearray()
     position = 0
     while position + 4 <= len(data):
