@@ -221,13 +221,21 @@ class Faults:
             ],
         )
         deadline = time.monotonic() + IN_SYNC_SECONDS
+        refused: list[tuple[int, str | None]] = []
         for port in cycle(self._cluster.brokers.values()):
             with suppress(OSError), Requests(f"127.0.0.1:{port}") as connection:
                 answer = connection.call(AlterPartitionReassignmentsRequest(topics=[topic]), 1)
-                if not answer.error_code:
+                # Each partition is refused by itself, while one of the brokers is fenced.
+                refused = [
+                    (each.error_code, each.error_message)
+                    for topic_answer in answer.responses
+                    for each in topic_answer.partitions
+                    if each.error_code
+                ]
+                if not answer.error_code and not refused:
                     return
             if time.monotonic() > deadline:
-                raise TimeoutError("replicas cannot be reassigned")
+                raise TimeoutError(f"replicas cannot be reassigned: {refused}")
             time.sleep(0.1)
 
     def await_in_sync(self) -> None:

@@ -37,23 +37,32 @@ public class Twice {
             String[] words = line.split(" ");
             THREADS.computeIfAbsent(words[1], name -> Executors.newSingleThreadExecutor())
                 .submit(() -> {
-                    String told = switch (words[0]) {
-                        case "READ" -> read(words);
-                        case "CLOSE" -> close(words);
-                        case "JOIN" -> join(words);
-                        case "POLL" -> MEMBERS.get(words[1]).poll();
-                        case "COMMIT" -> said(MEMBERS.get(words[1])::commit);
-                        case "LEAVE" -> leave(words);
-                        case "INIT" -> init(words);
-                        case "TRANSACT" -> transact(words);
-                        default -> produce(words);
-                    };
+                    String told;
+                    try {
+                        told = done(words);
+                    } catch (RuntimeException error) {
+                        told = "THREW " + error.toString().replace('\n', ' ');
+                    }
                     synchronized (System.out) {
                         System.out.println(words[1] + " " + told);
                     }
                 });
         }
         System.exit(0);
+    }
+
+    static String done(String[] words) {
+        return switch (words[0]) {
+            case "READ" -> read(words);
+            case "CLOSE" -> close(words);
+            case "JOIN" -> join(words);
+            case "POLL" -> MEMBERS.get(words[1]).poll();
+            case "COMMIT" -> said(MEMBERS.get(words[1])::commit);
+            case "LEAVE" -> leave(words);
+            case "INIT" -> init(words);
+            case "TRANSACT" -> transact(words);
+            default -> produce(words);
+        };
     }
 
     static Map<String, Object> configs(String bootstrap) {

@@ -191,7 +191,9 @@ class JavaClients:
         with self._lock:
             self._process.stdin.write(" ".join((word, name, *words)) + "\n")
             self._process.stdin.flush()
-        return self._told[name].get(timeout=2 * PATIENCE_SECONDS)
+        told = self._told[name].get(timeout=2 * PATIENCE_SECONDS)
+        assert not told.startswith("THREW "), f"{word}: {told}"
+        return told
 
     @contextmanager
     def producer(self, bootstrap: str, topic: str, *, idempotent: bool) -> Generator[Deliver]:

@@ -30,6 +30,10 @@ from conformance.harness.kafkalite import Kafkalite
 from conformance.harness.ports import free_ports
 from conformance.security.pair import Client
 from kafkalite.security.certificates import Authority
+from kafkalite.wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+)
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -38,6 +42,7 @@ from kafkalite.wire.messages.incremental_alter_configs import (
 
 BROKER = 4
 INVALID_REQUEST = 42
+DYNAMIC_BROKER = 2  # the source of a config that was changed for this node
 SECONDS = 20
 STORE = "listener.name.external.ssl"
 
@@ -141,17 +146,38 @@ def altered(broker: Broker, configs: Mapping[str, str], node: str = "1") -> tupl
 
 
 def cleared(broker: Broker, names: Iterable[str], node: str = "1") -> tuple[int, str | None]:
-    """The answer to taking configs of a node back."""
+    """The answer to taking configs of a node back; the node has taken them back then.
+
+    Apache Kafka's answer comes before that, and the next change would be judged beside them.
+    """
     configs = [AlterableConfig(name=name, config_operation=1, value=None) for name in names]
-    return _told(broker, node, configs)
+    told = _told(broker, node, configs)
+    deadline = time.monotonic() + SECONDS
+    while not told[0] and _dynamic(broker, node) & {each.name for each in configs}:
+        assert time.monotonic() < deadline, "the node keeps what it is to take back"
+        time.sleep(0.02)
+    return told
+
+
+def _dynamic(broker: Broker, node: str) -> set[str]:
+    """The configs that a node has because they were changed for it."""
+    resource = DescribeConfigsResource(BROKER, node, configuration_keys=None)
+    with Client(_address(broker)) as client:
+        answer: Any = client.ask(DescribeConfigsRequest(resources=[resource]))
+    configs = answer.results[0].configs
+    return {each.name for each in configs if each.config_source == DYNAMIC_BROKER}
 
 
 def _told(broker: Broker, node: str, configs: list[AlterableConfig]) -> tuple[int, str | None]:
-    host, _, port = broker.bootstrap.split(",")[0].rpartition(":")
     resource = AlterConfigsResource(resource_type=BROKER, resource_name=node, configs=configs)
-    with Client((host, int(port))) as client:
+    with Client(_address(broker)) as client:
         answer: Any = client.ask(IncrementalAlterConfigsRequest(resources=[resource]))
     return answer.responses[0].error_code, answer.responses[0].error_message
+
+
+def _address(broker: Broker) -> tuple[str, int]:
+    host, _, port = broker.bootstrap.split(",")[0].rpartition(":")
+    return host, int(port)
 
 
 @pytest.mark.parametrize(
