@@ -317,14 +317,21 @@ def sampled(directory: Path, seconds: float, rounds: int, *, in_browser: bool) -
                     measured = loaded.measured(seconds)
                 if number >= 0:
                     found[name].append(measured)
-            if number >= 0 and Verdict.UNDECIDED not in verdicts(found):
-                break
+            if number >= 0:
+                print(f"round {number + 1}: {now(found)}", flush=True)
+                if Verdict.UNDECIDED not in verdicts(found):
+                    break
         show_answers(watched.took)
     return found
 
 
 def _broker(configs: Mapping[str, str], at: Path, more: Mapping[str, str] | None) -> Kafkalite:
     return Kafkalite(at, {**(more or {}), "log.retention.check.interval.ms": "1000", **configs})
+
+
+def now(found: Samples) -> str:
+    """The MB/s of the last round."""
+    return ", ".join(f"{name} {samples[-1][0]:.0f}" for name, samples in found.items())
 
 
 def verdicts(found: Samples) -> list[Verdict]:
