@@ -1,14 +1,10 @@
 """The cost of the page to those who load the broker: `python -m conformance.benchmarks.window`.
 
-The bulk load of `make bench` (1 KB records, one producer) on two brokers, one of them with --ui.
-Both producers run from the beginning to the end, and one of them is stopped: they have turns of two
-seconds. A turn is without --ui, with it and no page open, with Overview open, with the spy on, or
-with Requests open. The spy is a cost of its own, so that Requests is compared with it. Turns of one
-round lie close together, because what a virtual machine is given changes from second to second.
-
-A browser takes processor time that the load wants, too, and no broker can help that. So the page is
-replayed: its requests, at its pace, by threads that draw nothing. `--browser` opens Chromium
-instead. CPU seconds are the broker's own.
+The bulk load of `make bench` (1 KB records, one producer), in rounds whose order turns: without
+--ui, with it and no page open, with Overview open, with the spy on, with Requests open. The spy is
+a cost of its own, so that Requests is compared with it. A browser takes processor time that the
+load wants, too, and no broker can help that. So the page is replayed: its requests, at its pace, by
+threads that draw nothing. `--browser` opens Chromium instead. CPU seconds are the broker's own.
 
 A loss is that of a mode beside another of the same round. The command ends as soon as every loss
 is decided, after eight rounds at the earliest. It is decided by an interval in which the median
@@ -21,28 +17,24 @@ from __future__ import annotations
 
 import argparse
 import math
-import signal
 import socket
 import statistics
-import struct
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from conformance.benchmarks.bulk import KB, launched
-from conformance.benchmarks.sampling import Side, cpu_seconds, create_topic, have_memory
+from conformance.benchmarks.bulk import KB, Produce
+from conformance.benchmarks.sampling import Side, cpu_seconds
 from conformance.harness.kafkalite import Kafkalite
-from conformance.harness.raw import RawConnection, header, string
 from kafkalite.client.connecting import Client
 
 CLUSTER: Final = "/clusters/default"
@@ -68,15 +60,7 @@ REQUESTS: Final = {
 }
 VIEWS: Final = {"overview": OVERVIEW, "requests": REQUESTS}
 ALONE_SECONDS: Final = 20
-# A page asks everything at once when it is opened.
 SETTLE_SECONDS: Final = 1.0
-_WARM_ROUNDS: Final = 2
-_TOPIC: Final = "bulk"
-_PARTITIONS: Final = 4
-_ENDLESS: Final = 1 << 40
-# The disk, or memory, has room for a few seconds of it.
-_KEPT: Final = {"retention.bytes": "100000000", "segment.bytes": "50000000"}
-_WARM_BYTES: Final = 3_000_000_000
 CONFIDENCE: Final = 0.99
 MOST_LOST: Final = 0.03
 # An answer that took long is asked for again when so many times as long has passed.
@@ -202,141 +186,79 @@ def browsing(url: str, view: str) -> Iterator[None]:
         browser.close()
 
 
-class Loaded:
-    """A broker and a producer that loads it for as long as it has a turn."""
+class Watched:
+    """A broker with --ui under load, and what is open meanwhile."""
 
-    def __init__(self, side: Side) -> None:
+    def __init__(self, side: Side, *, in_browser: bool) -> None:
+        self._load = Produce(side, codec="none", record_bytes=KB, records=0)
+        self._in_browser = in_browser
         broker = side.broker
         assert isinstance(broker, Kafkalite)
-        self.ready, self._pid = broker.ready, broker.pid
-        create_topic(broker, _TOPIC, _PARTITIONS, _KEPT)
-        have_memory(side.directory, _WARM_BYTES)
-        wanted = (_TOPIC, 0, _PARTITIONS, _ENDLESS, KB, "none", 0)
-        self._producer = launched(broker, "produce", *wanted)
-        self._offsets = RawConnection(broker.bootstrap, seconds=60)
-        self._rest()
-
-    def _rest(self) -> None:
-        self._producer.send_signal(signal.SIGSTOP)
-
-    @contextmanager
-    def producing(self) -> Iterator[None]:
-        """The producer has its turn, and is in its stride."""
-        self._producer.send_signal(signal.SIGCONT)
-        time.sleep(SETTLE_SECONDS)
-        yield
-        assert self._producer.poll() is None, self._producer.communicate()
-        self._rest()
-
-    def measured(self, seconds: float) -> tuple[float, float]:
-        """MB/s, and CPU seconds of the broker per GB."""
-        before, cpu_before, began = self._records(), cpu_seconds(self._pid), time.perf_counter()
-        time.sleep(seconds)
-        records, cpu = self._records() - before, cpu_seconds(self._pid) - cpu_before
-        took = time.perf_counter() - began
-        return records * KB / 1e6 / took, cpu / (records * KB / 1e9)
+        self._ready, self._pid = broker.ready, broker.pid
+        self._client = Client(self._ready["control"]["url"], self._ready["control"]["token"])
+        self.took: dict[str, list[tuple[float, int]]] = {}
 
     def cpu_alone(self, view: str) -> float:
         """CPU seconds of the broker in each second that a view is open and nothing else happens."""
         before = cpu_seconds(self._pid)
-        with Replay(self.ready["control"], VIEWS[view]):
+        with Replay(self._ready["control"], VIEWS[view]):
             time.sleep(ALONE_SECONDS)
         return (cpu_seconds(self._pid) - before) / ALONE_SECONDS
 
-    def _records(self) -> int:
-        """All records that were written so far: ListOffsets 1 of the partitions' ends."""
-        partitions = b"".join(struct.pack(">iq", each, -1) for each in range(_PARTITIONS))
-        topic = string(_TOPIC) + struct.pack(">i", _PARTITIONS) + partitions
-        answer = self._offsets.ask(header(2, 1, 1) + struct.pack(">ii", -1, 1) + topic)
-        # Index, error code, timestamp and offset of each partition are the end of the answer.
-        rows = struct.iter_unpack(">ihqq", answer[-22 * _PARTITIONS :])
-        return sum(offset for _, _, _, offset in rows)
-
-    def close(self) -> None:
-        self._producer.kill()
-        self._producer.communicate()
-        self._offsets.socket.close()
-
-
-class Watched:
-    """A page that is open while a broker with --ui is loaded, or none."""
-
-    def __init__(self, loaded: Loaded, *, in_browser: bool) -> None:
-        self._loaded, self._in_browser = loaded, in_browser
-        control = loaded.ready["control"]
-        self._client = Client(control["url"], control["token"])
-        self.took: dict[str, list[tuple[float, int]]] = {}
-
-    @contextmanager
-    def open(self, view: str | None, *, spy: bool) -> Iterator[None]:
-        """A view, or none."""
+    def run(self, records: int, view: str | None, *, spy: bool) -> tuple[float, float]:
+        """Seconds, and CPU seconds of the broker."""
         self._client.ask("requests.clear")
         self._client.ask("spy.set", mode="on" if spy else "off")
         with ExitStack() as stack:
             if view is not None and self._in_browser:
-                stack.enter_context(browsing(self._loaded.ready["ui"], view))
+                stack.enter_context(browsing(self._ready["ui"], view))
             elif view is not None:
-                replay = Replay(self._loaded.ready["control"], VIEWS[view])
+                replay = Replay(self._ready["control"], VIEWS[view])
                 self.took = replay.took
                 stack.enter_context(replay)
-            yield
+                time.sleep(SETTLE_SECONDS)  # a page asks everything at once when it is opened
+            return self._load.run(records)
 
 
 Samples = Mapping[str, Sequence[tuple[float, float]]]
 
 
-def sampled(directory: Path, seconds: float, rounds: int, *, in_browser: bool) -> Samples:
+def sampled(directory: Path, records: int, rounds: int, *, in_browser: bool) -> Samples:
     """By what is open: (MB/s, CPU seconds per GB) of each round, of `rounds` at most."""
+    plain = Side("plain", Kafkalite, directory / "plain")
+    with_page = Side(
+        "ui",
+        lambda at, more: Kafkalite(at, {**(more or {}), "kafkalite.ui": "true"}),
+        directory / "ui",
+    )
     with ExitStack() as stack:
-        sides = {
-            name: Side(name, partial(_broker, configs), directory / name)
-            for name, configs in (("plain", {}), ("ui", {"kafkalite.ui": "true"}))
-        }
-        for side in sides.values():
+        for side in (plain, with_page):
             stack.callback(side.close)
-        plain, with_page = (Loaded(side) for side in sides.values())
-        stack.callback(plain.close)
-        stack.callback(with_page.close)
+        without = Produce(plain, codec="none", record_bytes=KB, records=records)
         watched = Watched(with_page, in_browser=in_browser)
-        for view in VIEWS:
-            print(
-                f"{view} open, and no load: {with_page.cpu_alone(view):.1%} of a core", flush=True
-            )
-        modes: dict[str, tuple[Loaded, Callable[[], AbstractContextManager[None]]]] = {
-            "without --ui": (plain, nullcontext),
-            "no page open": (with_page, partial(watched.open, None, spy=False)),
-            "Overview open": (with_page, partial(watched.open, "overview", spy=False)),
-            "spy on": (with_page, partial(watched.open, None, spy=True)),
-            "Requests open": (with_page, partial(watched.open, "requests", spy=True)),
+        modes: dict[str, Callable[[], tuple[float, float]]] = {
+            "without --ui": lambda: without.run(records),
+            "no page open": lambda: watched.run(records, None, spy=False),
+            "Overview open": lambda: watched.run(records, "overview", spy=False),
+            "spy on": lambda: watched.run(records, None, spy=True),
+            "Requests open": lambda: watched.run(records, "requests", spy=True),
         }
+        watched.run(records // 5, None, spy=False)  # warm
+        for view in VIEWS:
+            print(f"{view} open, and no load: {watched.cpu_alone(view):.1%} of a core", flush=True)
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in modes}
-        for number in range(-_WARM_ROUNDS, rounds):
+        gigabytes = records * KB / 1e9
+        for number in range(rounds):
             for name in list(modes)[:: 1 if number % 2 else -1]:
-                loaded, opened = modes[name]
-                with opened(), loaded.producing():
-                    measured = loaded.measured(seconds)
-                if number >= 0:
-                    found[name].append(measured)
-            if number >= 0:
-                print(f"round {number + 1}: {now(found)}", flush=True)
-                if Verdict.UNDECIDED not in verdicts(found):
-                    break
-        show_answers(watched.took)
+                seconds, cpu = modes[name]()
+                found[name].append((gigabytes * 1000 / seconds, cpu / gigabytes))
+                if watched.took:
+                    show_answers(name, watched.took)
+                    watched.took = {}
+            verdicts = [loss.verdict(lost(found, loss.mode, loss.beside)) for loss in LOSSES]
+            if Verdict.UNDECIDED not in verdicts:
+                break
     return found
-
-
-def _broker(configs: Mapping[str, str], at: Path, more: Mapping[str, str] | None) -> Kafkalite:
-    return Kafkalite(at, {**(more or {}), "log.retention.check.interval.ms": "1000", **configs})
-
-
-def now(found: Samples) -> str:
-    """The MB/s of the last round."""
-    return ", ".join(f"{name} {samples[-1][0]:.0f}" for name, samples in found.items())
-
-
-def verdicts(found: Samples) -> list[Verdict]:
-    """The verdict on each loss."""
-    return [loss.verdict(lost(found, loss.mode, loss.beside)) for loss in LOSSES]
 
 
 def lost(found: Samples, mode: str, beside: str) -> list[float]:
@@ -344,25 +266,24 @@ def lost(found: Samples, mode: str, beside: str) -> list[float]:
     return [1 - ours[0] / base[0] for ours, base in zip(found[mode], found[beside], strict=True)]
 
 
-def show_answers(took: Mapping[str, Sequence[tuple[float, int]]]) -> None:
-    """The answers that the page last got, under load."""
+def show_answers(name: str, took: Mapping[str, Sequence[tuple[float, int]]]) -> None:
     for path, answers in took.items():
         milliseconds = statistics.median(seconds for seconds, _ in answers) * 1000
         size = statistics.median(size for _, size in answers) / 1000
-        print(f"    {path} {len(answers)} times, {milliseconds:.1f} ms, {size:.1f} KB")
+        print(f"    {name}: {path} {len(answers)} times, {milliseconds:.1f} ms, {size:.1f} KB")
 
 
 def show(found: Samples) -> Verdict:
     """Each mode beside the one that it adds to, and the verdicts."""
     print(f"{min(len(samples) for samples in found.values())} rounds")
-    print(f"{'':16}{'MB/s':>8}{'loss':>28}{'CPU s per GB':>14}{'more':>26}")
+    print(f"{'':16}{'MB/s':>8}{'loss':>24}{'CPU s per GB':>14}{'more':>26}")
     beside = {loss.mode: loss.beside for loss in LOSSES}
     for name, samples in found.items():
         base = beside.get(name, "without --ui")
         more = [ours[1] / its[1] - 1 for ours, its in zip(samples, found[base], strict=True)]
         speed, cpu = (statistics.median(each[index] for each in samples) for index in (0, 1))
         losses = spread(lost(found, name, base))
-        print(f"{name:16}{speed:8.0f}{losses:>28}{cpu:14.2f}{spread(more):>26}")
+        print(f"{name:16}{speed:8.0f}{losses:>24}{cpu:14.2f}{spread(more):>26}")
     worst = Verdict.HOLDS
     for loss in LOSSES:
         shares = lost(found, loss.mode, loss.beside)
@@ -383,13 +304,13 @@ def spread(shares: Sequence[float]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m conformance.benchmarks.window")
-    parser.add_argument("--seconds", type=float, default=2.0, help="what is measured of one turn")
-    parser.add_argument("--rounds", type=int, default=100, help="as many at most")
+    parser.add_argument("--megabytes", type=int, default=2000, help="the load of one run")
+    parser.add_argument("--rounds", type=int, default=24, help="as many at most")
     parser.add_argument("--browser", action="store_true", help="open Chromium, replay nothing")
     flags = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="window-") as directory:
-        place = Path(directory)
-        found = sampled(place, flags.seconds, flags.rounds, in_browser=flags.browser)
+        records = flags.megabytes * 1000
+        found = sampled(Path(directory), records, flags.rounds, in_browser=flags.browser)
     return show(found).value
 
 
