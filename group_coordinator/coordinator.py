@@ -31,7 +31,6 @@ from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.group_overrides import GroupOverrides
 from kafkalite.group_coordinator.happenings import Happenings
 from kafkalite.group_coordinator.interventions import Interventions
-from kafkalite.group_coordinator.later_modules import Loading, to_import
 from kafkalite.group_coordinator.offset_api import OffsetRequests
 from kafkalite.group_coordinator.offset_router import OffsetRouter
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
@@ -45,6 +44,7 @@ from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from kafkalite.group_coordinator.later_modules import Loading
     from kafkalite.group_coordinator.share_api import ShareGroupRequests
     from kafkalite.group_coordinator.share_group import ShareGroup
     from kafkalite.group_coordinator.share_keeper import ShareStateKeeper
@@ -203,6 +203,8 @@ class GroupCoordinator:
         Nothing else is written to the partition meanwhile: no group is found, and a marker is
         refused.
         """
+        from kafkalite.group_coordinator.later_modules import to_import
+
         partition, now_ms = shard.partition, self._clock.now_ms()
         watched: list[Group] = []
         try:
