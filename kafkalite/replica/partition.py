@@ -55,11 +55,13 @@ class Partition:
     __slots__ = (
         "_epoch_start_offset",
         "_known_epoch",
+        "_known_leader_id",
         "in_sync_replicas",
         "index",
         "is_deleted",
         "leader_epoch",
         "leader_id",
+        "leadership",
         "log",
         "received_bytes",
         "received_records",
@@ -94,6 +96,9 @@ class Partition:
         # The batches that producers wrote since the start, for the metrics.
         self.received_bytes = 0
         self.received_records = 0
+        # Counts leaders. It stays the same when the leader of one epoch is that of the next.
+        self.leadership = 0
+        self._known_leader_id = leader_id
         self._known_epoch = leader_epoch
         self._epoch_start_offset = self._find_epoch_start()
         self._advance_high_watermark()
@@ -332,6 +337,9 @@ class Partition:
 
     def metadata_changed(self) -> None:
         """Leader, epoch or replicas have changed: requests that wait check their conditions."""
+        if self._known_leader_id != self.leader_id:
+            self._known_leader_id = self.leader_id
+            self.leadership += 1
         if self._known_epoch != self.leader_epoch:
             self._known_epoch = self.leader_epoch
             self._epoch_start_offset = self._find_epoch_start()

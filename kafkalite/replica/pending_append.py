@@ -17,7 +17,7 @@ class AwaitedAppend:
     def __init__(self, partition: Partition, last_offset: int) -> None:
         self.partition = partition
         self.log = partition.log
-        self.leader_epoch = partition.leader_epoch
+        self.leadership = partition.leadership
         self.last_offset = last_offset
         self._failed_flush_count = self.log.failed_flush_count
 
@@ -40,8 +40,9 @@ class AwaitedAppend:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if partition.log.offline_reason is not None:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        # Leader once more is another leader: the records may have gone meanwhile.
-        if partition.leader_id != node_id or partition.leader_epoch != self.leader_epoch:
+        # A follower may have cut the records off, also if it leads again. A leader that goes on in
+        # a new epoch still has them (DelayedProduce does not look at the epoch).
+        if partition.leader_id != node_id or partition.leadership != self.leadership:
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         if partition.high_watermark <= self.last_offset:
             return None
