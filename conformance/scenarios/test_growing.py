@@ -1,7 +1,7 @@
 """A one-process broker grows in place: its metadata go to one of Apache Kafka's controllers.
 
-Topics, configs, records, offsets, transactions, ACLs and credentials are there afterwards, and so
-is everything that comes later.
+Topics, configs, records, offsets, groups of each kind with their members, transactions, ACLs and
+credentials are there afterwards, and so is everything that comes later.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from confluent_kafka.admin import (
 from conformance.harness.kafkalite import PYTHON, ROOT, Kafkalite, environment
 from conformance.harness.members import Requests
 from conformance.harness.quorum import FIRST_KAFKALITE, QuorumCluster
+from conformance.scenarios.kept_groups import KeptGroups
 from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
 
 TOPIC, RECORDS = "orders", 50
@@ -123,6 +124,7 @@ def test_everything_is_there_after_it_has_grown(tmp_path: Path) -> None:
     )
     try:
         fill(alone.bootstrap)
+        groups = KeptGroups(alone.bootstrap)
         producer_id, epoch = init(alone.bootstrap)
     finally:
         alone.stop()
@@ -136,6 +138,9 @@ def test_everything_is_there_after_it_has_grown(tmp_path: Path) -> None:
         (committed,) = consumer.committed([TopicPartition(TOPIC, 0)], SECONDS)
         assert committed.offset == 7
         consumer.close()
+        groups.bootstrap = bootstrap
+        groups.beat()
+        groups.check()
         assert init(bootstrap) == (producer_id, epoch + 1)
         configs = admin.describe_configs([ConfigResource(ResourceType.TOPIC, TOPIC)])
         (described,) = configs.values()

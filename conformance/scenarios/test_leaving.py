@@ -22,6 +22,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from conformance.harness.kafkalite import Kafkalite
 from conformance.harness.quorum import FIRST_KAFKA, FIRST_KAFKALITE, QuorumCluster
 from conformance.harness.tools import run_tool
+from conformance.scenarios.kept_groups import QUEUE, KeptGroups
 from conformance.scenarios.test_growing import GrownCluster
 from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import read_meta_properties
@@ -30,7 +31,7 @@ KEPT, BUSY, GROUP, COPIER = "kept", "busy", "readers", "copier"
 PARTITIONS = 2
 RECORDS = 400
 SECONDS = 60
-INTERNAL = ("__consumer_offsets", "__transaction_state")
+INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", QUEUE)
 # The partitions of each move; none stands for the internal topics.
 STEPS = ([(KEPT, 0)], [(BUSY, 0)], [(KEPT, 1), (BUSY, 1)], [])
 
@@ -50,15 +51,18 @@ class MixedCluster(GrownCluster):
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[MixedCluster]:
+def grown(tmp_path: Path) -> Iterator[tuple[MixedCluster, KeptGroups]]:
     home = tmp_path / f"node-{FIRST_KAFKALITE}"
     alone = Kafkalite(home, {"node.id": str(FIRST_KAFKALITE)})
     try:
         fill(alone.bootstrap)
+        groups = KeptGroups(alone.bootstrap)
+        groups.leave()
     finally:
         alone.stop()
     made = MixedCluster(tmp_path, kafka=1, kafkalite=1)
-    yield made
+    groups.bootstrap = made.bootstrap
+    yield made, groups
     made.close()
 
 
@@ -250,7 +254,10 @@ def wait_until_gone(cluster: QuorumCluster, some: list[tuple[str, int]], to: int
             time.sleep(0.05)
 
 
-def test_all_goes_to_apache_kafka_and_comes_back(cluster: MixedCluster, tmp_path: Path) -> None:
+def test_all_goes_to_apache_kafka_and_comes_back(
+    grown: tuple[MixedCluster, KeptGroups], tmp_path: Path
+) -> None:
+    cluster, groups = grown
     ours, theirs = FIRST_KAFKALITE, FIRST_KAFKA
     comparison = Comparison(cluster)
     load = Load(cluster.bootstrap)
@@ -265,6 +272,8 @@ def test_all_goes_to_apache_kafka_and_comes_back(cluster: MixedCluster, tmp_path
             assert cluster.stop(source) in (0, 143)  # a JVM's status after SIGTERM
             load.wait_for_more()
             comparison.look()
+            groups.bootstrap = f"127.0.0.1:{cluster.brokers[target]}"
+            groups.check()
             cluster.start(source)
             cluster.wait([source])
     finally:
