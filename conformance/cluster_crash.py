@@ -21,13 +21,13 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field
-from itertools import cycle, pairwise
+from itertools import cycle
 from pathlib import Path
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from conformance.cluster_outcome import PARTITIONS, Outcome
 from conformance.harness.members import Requests
 from conformance.harness.quorum import QuorumCluster
 from kafkalite.wire.errors import ErrorCode
@@ -38,7 +38,6 @@ from kafkalite.wire.messages.alter_partition_reassignments import (
 )
 
 TOPIC = "crash"
-PARTITIONS = 4
 REPLICAS = 3
 PER_SECOND = 250
 SESSION_SECONDS = 3.0  # broker.session.timeout.ms of the cluster
@@ -46,50 +45,6 @@ IN_SYNC_SECONDS = 60.0
 REST_SECONDS = 90.0
 PROPERTIES = {"min.insync.replicas": "2", "replica.lag.time.max.ms": "5000"}
 CLIENT = {"reconnect.backoff.ms": 50, "reconnect.backoff.max.ms": 500, "log_level": 0}
-
-Place = tuple[int, int]  # partition, offset
-
-
-@dataclass
-class Outcome:
-    """Records sent, acknowledged and found."""
-
-    sent: int = 0
-    acknowledged: dict[Place, bytes] = field(default_factory=dict[Place, bytes])
-    # A batch whose answer is an error to be tried again, while the answer to a later one says that
-    # it is there: librdkafka takes it for acknowledged and does not know its offset.
-    acknowledged_somewhere: set[bytes] = field(default_factory=set[bytes])
-    errors: list[str] = field(default_factory=list[str])
-    found: dict[Place, bytes] = field(default_factory=dict[Place, bytes])
-    faults: list[str] = field(default_factory=list[str])
-
-    @property
-    def lost(self) -> list[Place | bytes]:
-        return [
-            *(at for at, value in self.acknowledged.items() if self.found.get(at) != value),
-            *self.acknowledged_somewhere.difference(self.found.values()),
-        ]
-
-    @property
-    def duplicate_count(self) -> int:
-        return len(self.found) - len(set(self.found.values()))
-
-    @property
-    def disorder_count(self) -> int:
-        count = 0
-        for partition in range(PARTITIONS):
-            places = sorted(at for at in self.found if at[0] == partition)
-            numbers = [int(self.found[at]) for at in places]
-            count += sum(b < a for a, b in pairwise(numbers))
-        return count
-
-    def __str__(self) -> str:
-        return (
-            f"{len(self.faults)} faults, sent {self.sent}, acknowledged {len(self.acknowledged)}"
-            f"+{len(self.acknowledged_somewhere)}, errors {len(self.errors)}, "
-            f"lost {len(self.lost)}, twice {self.duplicate_count}, "
-            f"out of order {self.disorder_count}"
-        )
 
 
 class Writer:

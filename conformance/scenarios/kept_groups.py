@@ -125,7 +125,7 @@ class KeptGroups:
         return answer.groups[0] if hasattr(answer, "groups") else answer
 
     def describe(self) -> list[object]:
-        """What is told of the groups, and of what the consumers have committed."""
+        """The groups, as coordinators tell of them, and what the consumers have committed."""
         topic = OffsetFetchRequestTopics(name=QUEUE, partition_indexes=[0])
         wanted = OffsetFetchRequestGroup(group_id=CONSUMERS, topics=[topic])
         return [

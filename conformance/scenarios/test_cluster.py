@@ -17,7 +17,8 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 
-from conformance.cluster_crash import PARTITIONS, PROPERTIES, TOPIC, differing_replicas, run
+from conformance.cluster_crash import PROPERTIES, TOPIC, differing_replicas, run
+from conformance.cluster_outcome import PARTITIONS
 from conformance.harness.quorum import QuorumCluster
 from conformance.harness.replica_verification import differing_dumps, verified_partitions
 from conformance.harness.tools import run_tool

@@ -6,6 +6,7 @@ credentials are there afterwards, and so is everything that comes later.
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -28,12 +29,16 @@ from confluent_kafka.admin import (
 
 from conformance.harness.kafkalite import PYTHON, ROOT, Kafkalite, environment
 from conformance.harness.members import Requests
-from conformance.harness.quorum import FIRST_KAFKALITE, QuorumCluster
+from conformance.harness.quorum import FIRST_CONTROLLER, QuorumCluster
 from conformance.scenarios.kept_groups import KeptGroups
+from conformance.scenarios.page import block, properties, replaced
 from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
 
 TOPIC, RECORDS = "orders", 50
 SECONDS = 60
+# The id of a broker whose user chose none.
+NEWCOMER = 1
+SEVERAL, GROWING = "## Several processes or machines", "### Growing in place"
 PROPERTIES = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": "User:ANONYMOUS",
@@ -48,16 +53,50 @@ pytestmark = pytest.mark.xdist_group("cluster")
 
 
 class GrownCluster(QuorumCluster):
-    """The controller's directory is made of that of broker 11, which was alone."""
+    """The controller's directory is made of that of the first broker, which was alone.
+
+    Commands and properties are those of docs/cluster.md, but for ports, directories and timeouts.
+    """
+
+    def write_properties(self, node_id: int) -> None:
+        super().write_properties(node_id)
+        if node_id in self.kafka:
+            return
+        file, data = self.file(node_id), str(self.data(node_id))
+        voter = f"{FIRST_CONTROLLER}@127.0.0.1:{self.controllers[FIRST_CONTROLLER]}"
+        here = f"127.0.0.1:{self.nodes[node_id]}"
+        if node_id in self.controllers:
+            told = block(GROWING, "process.roles=controller")
+            places = {
+                "3000@controller:9093": voter,
+                "0.0.0.0:9093": here,
+                "controller:9093": here,
+                "/var/lib/controller": data,
+            }
+        else:
+            told = block(SEVERAL, "process.roles=broker")
+            places = {
+                "node.id=11": f"node.id={node_id}",
+                "bootstrap.servers=controller-1:9093,controller-2:9093": f"voters={voter}",
+                "0.0.0.0:9092": here,
+                "broker-11:9092": here,
+                "/var/lib/kafkalite": data,
+            }
+        everything = properties(file.read_text()) | properties(replaced(told, places))
+        file.write_text("".join(f"{name}={value}\n" for name, value in everything.items()))
 
     def format(self, node_id: int) -> None:
         if node_id not in self.controllers:
             return
+        places = {
+            "/var/lib/controller": str(self.data(node_id)),
+            "/var/lib/kafkalite": str(self.data(min(self.kafkalite))),
+        }
+        program, *arguments = shlex.split(replaced(block(GROWING, "kafkalite grow"), places))
+        if min(self.kafkalite) != NEWCOMER:
+            arguments += ["--set", f"node.id={min(self.kafkalite)}"]
         grown = subprocess.run(
-            [
-                *(PYTHON, "-m", "kafkalite", "grow", "-c", str(self.file(FIRST_KAFKALITE))),
-                *("--controllers", str(self.home(node_id) / "data")),
-            ],
+            [PYTHON, "-m", program, *arguments],
             check=False,
             capture_output=True,
             text=True,
@@ -119,16 +158,14 @@ def read(bootstrap: str, count: int) -> list[bytes | None]:
 
 
 def test_everything_is_there_after_it_has_grown(tmp_path: Path) -> None:
-    alone = Kafkalite(
-        tmp_path / f"node-{FIRST_KAFKALITE}", {**PROPERTIES, "node.id": str(FIRST_KAFKALITE)}
-    )
+    alone = Kafkalite(tmp_path / f"node-{NEWCOMER}", PROPERTIES)
     try:
         fill(alone.bootstrap)
         groups = KeptGroups(alone.bootstrap)
         producer_id, epoch = init(alone.bootstrap)
     finally:
         alone.stop()
-    cluster = GrownCluster(tmp_path, kafkalite=1, properties=PROPERTIES)
+    cluster = GrownCluster(tmp_path, kafkalite=1, properties=PROPERTIES, first_kafkalite=NEWCOMER)
     try:
         bootstrap = cluster.bootstrap
         admin = AdminClient({"bootstrap.servers": bootstrap})

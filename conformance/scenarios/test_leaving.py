@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from conformance.harness.kafkalite import Kafkalite
 from conformance.harness.quorum import FIRST_KAFKA, FIRST_KAFKALITE, QuorumCluster
 from conformance.harness.tools import run_tool
 from conformance.scenarios.kept_groups import QUEUE, KeptGroups
+from conformance.scenarios.page import inline, replaced
 from conformance.scenarios.test_growing import GrownCluster
 from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import read_meta_properties
@@ -31,6 +33,7 @@ KEPT, BUSY, GROUP, COPIER = "kept", "busy", "readers", "copier"
 PARTITIONS = 2
 RECORDS = 400
 SECONDS = 60
+LEAVING = "### Leaving for Apache Kafka, and coming back"
 INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state", QUEUE)
 # The partitions of each move; none stands for the internal topics.
 STEPS = ([(KEPT, 0)], [(BUSY, 0)], [(KEPT, 1), (BUSY, 1)], [])
@@ -218,15 +221,21 @@ def move(cluster: QuorumCluster, directory: Path, some: list[tuple[str, int]], t
     """Move these partitions, or those of the internal topics if there are none."""
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
     known = admin.list_topics(timeout=SECONDS).topics
+    is_planned = not some
     some = some or [(name, index) for name in INTERNAL for index in known[name].partitions]
-    plan = {
-        "version": 1,
-        "partitions": [
-            {"topic": topic, "partition": index, "replicas": [to]} for topic, index in some
-        ],
-    }
     file = directory / "plan.json"
-    file.write_text(json.dumps(plan))
+    file.write_text(
+        planned(cluster, directory, to)
+        if is_planned
+        else json.dumps(
+            {
+                "version": 1,
+                "partitions": [
+                    {"topic": topic, "partition": index, "replicas": [to]} for topic, index in some
+                ],
+            }
+        )
+    )
     common = ("--bootstrap-server", cluster.bootstrap, "--reassignment-json-file", str(file))
     begun = run_tool("kafka-reassign-partitions", *common, "--execute")
     assert begun.status == 0, begun
@@ -242,6 +251,17 @@ def move(cluster: QuorumCluster, directory: Path, some: list[tuple[str, int]], t
         partition = known[topic].partitions[index]
         assert (partition.leader, partition.replicas) == (to, [to])
     wait_until_gone(cluster, [each for each in some if each[0] == KEPT], to)
+
+
+def planned(cluster: QuorumCluster, directory: Path, to: int) -> str:
+    """The plan that the tool makes for the internal topics, as docs/cluster.md says."""
+    topics = directory / "topics.json"
+    topics.write_text(json.dumps({"version": 1, "topics": [{"topic": each} for each in INTERNAL]}))
+    (_, arguments) = inline(LEAVING, "--generate").split(" ", 1)
+    asked = shlex.split(replaced(arguments, {"topics.json": str(topics), "4,5,6": str(to)}))
+    made = run_tool("kafka-reassign-partitions", "--bootstrap-server", cluster.bootstrap, *asked)
+    assert made.status == 0, made
+    return made.output.rpartition("Proposed partition reassignment configuration")[2].strip()
 
 
 def wait_until_gone(cluster: QuorumCluster, some: list[tuple[str, int]], to: int) -> None:
@@ -270,9 +290,14 @@ def test_all_goes_to_apache_kafka_and_comes_back(
                 load.wait_for_more()
                 comparison.look()
             assert cluster.stop(source) in (0, 143)  # a JVM's status after SIGTERM
+            left = f"127.0.0.1:{cluster.brokers[target]}"
+            tool, *arguments = inline(LEAVING, "kafka-cluster").split()
+            at = ("--bootstrap-server", left)
+            gone = run_tool(tool, *arguments, str(source), *at)
+            assert gone.status == 0, gone
             load.wait_for_more()
             comparison.look()
-            groups.bootstrap = f"127.0.0.1:{cluster.brokers[target]}"
+            groups.bootstrap = left
             groups.check()
             cluster.start(source)
             cluster.wait([source])
