@@ -6,9 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, ModernMember
 from kafkalite.wire.errors import ErrorCode, KafkaError
+
+# A UUID as text has so many characters.
+_LONGEST_SHARE_MEMBER_ID: Final = 36
 
 
 def invalid(message: str) -> KafkaError:
@@ -70,3 +74,8 @@ def check_epoch(
         f"the group coordinator ({current}){besides}. The member must abandon all its partitions "
         "and rejoin.",
     )
+
+
+def is_share_member_id(member_id: str | None) -> bool:
+    """True if a member of a share group may have this id (KafkaApis.isMemberIdValid)."""
+    return bool(member_id) and len(member_id or "") <= _LONGEST_SHARE_MEMBER_ID

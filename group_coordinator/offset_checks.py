@@ -84,11 +84,14 @@ def check_fetch(members: Mapping[str, M], member_id: str | None, member_epoch: i
     """An administrator may fetch, and so may a member that is up to date.
 
     Raises KafkaError: UNKNOWN_MEMBER_ID, STALE_MEMBER_EPOCH, and ILLEGAL_GENERATION for a member
-    that speaks the classic protocol.
+    that speaks the classic protocol; UNKNOWN_SERVER_ERROR for an epoch of no member, as Apache
+    Kafka looks such a member up and fails.
     """
-    if member_id is None and member_epoch < 0:
-        return
-    member = members.get(member_id or "")
+    if member_id is None:
+        if member_epoch < 0:
+            return
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    member = members.get(member_id)
     if member is None:
         raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
     if member_epoch != member.member_epoch:

@@ -9,7 +9,11 @@ from typing import Final
 
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
-from kafkalite.group_coordinator.heartbeat_checks import invalid, refuse_blank
+from kafkalite.group_coordinator.heartbeat_checks import (
+    invalid,
+    is_share_member_id,
+    refuse_blank,
+)
 from kafkalite.group_coordinator.modern_api import ModernRequests
 from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, LEAVE_EPOCH
@@ -30,7 +34,6 @@ from kafkalite.wire.messages.share_group_heartbeat import (
 from kafkalite.wire.rows import rows_of
 
 ASSIGNOR: Final = "simple"
-LONGEST_MEMBER_ID: Final = 36
 
 
 class ShareGroupRequests(
@@ -53,7 +56,7 @@ class ShareGroupRequests(
     # Membership
 
     def _check(self, context: Context, request: ShareGroupHeartbeatRequest) -> None:
-        if not 0 < len(request.member_id) <= LONGEST_MEMBER_ID:
+        if not is_share_member_id(request.member_id):
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         refuse_blank(
             (request.member_id, "MemberId"),

@@ -20,7 +20,6 @@ import trio
 from kafkalite.broker import Broker
 from kafkalite.clock import Clock
 from kafkalite.cluster.features import SUPPORTED_FEATURES
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.config import BrokerConfig, ConfigError
@@ -51,6 +50,7 @@ from kafkalite.replication.replicas import Replicas
 from kafkalite.replication.throttle import Throttle, Throttles
 from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.requests.slices import Steps, in_slices_of_task, release
+from kafkalite.requests.topic_names import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.server.forwarded import forwarded
 from kafkalite.server.gates import Gates
 from kafkalite.server.listener import StartError, open_listeners

@@ -210,7 +210,7 @@ def test_offsets_of_members(pair: Pair, topic: str, group: str, version: int) ->
 
     for member_id, epoch in (("m-1", 2), ("m-1", 1), ("m-1", 3), ("m-2", 2), ("", -1), ("m-1", -1)):
         pair.ask(ApiKey.OFFSET_COMMIT, version, commit(member_id, epoch))
-    for member_id, epoch in (("m-1", 2), ("m-1", 1), ("m-2", 2), (None, -1), ("", -1)):
+    for member_id, epoch in (("m-1", 2), ("m-1", 1), ("m-2", 2), (None, -1), (None, 2), ("", -1)):
 
         def fetch(side: Side, member_id: str | None = member_id, epoch: int = epoch) -> Any:
             wanted = OffsetFetchRequestTopics(

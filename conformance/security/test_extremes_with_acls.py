@@ -22,7 +22,11 @@ from conformance.differential.test_extremes import (
 )
 from conformance.security.pair import Client, logged_in
 from conformance.security.test_access import (
+    ALL,
+    GROUP,
+    TRANSACTION,
     Brokers,
+    acl,
     everything_of,
     pair,
     secured,
@@ -31,6 +35,7 @@ from conformance.security.test_access import (
 from kafkalite.apis import APIS
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class
+from kafkalite.wire.messages.create_acls import CreateAclsRequest
 from kafkalite.wire.messages.delete_acls import DeleteAclsRequest
 
 __all__ = ["pair", "secured"]  # the fixtures
@@ -53,6 +58,13 @@ OTHERS = (
 LISTS = (
     *(ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.DELETE_RECORDS, ApiKey.METADATA),
     *(ApiKey.WRITE_TXN_MARKERS, ApiKey.DELETE_GROUPS),
+)
+# The group may be used, the topics may not.
+GROUPS = (
+    *(ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT, ApiKey.OFFSET_DELETE, ApiKey.OFFSET_FETCH),
+    *(ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT),
+    *(ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS),
+    *(ApiKey.ALTER_SHARE_GROUP_OFFSETS, ApiKey.DELETE_SHARE_GROUP_OFFSETS),
 )
 # Apache Kafka fails without an answer where it is refused.
 NOT_ANSWERED = (ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS, "users null", "alice")
@@ -138,4 +150,22 @@ def test_what_is_refused(secured: Brokers, pair: Pair, api: ApiKey) -> None:
 def test_lists_that_are_refused(secured: Brokers, pair: Pair, api: ApiKey, newest: bool) -> None:
     version = APIS[api].max_version if newest else APIS[api].min_version
     found = differences(secured, pair, "alice", api, version)
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("api", GROUPS, ids=lambda api: api.name)
+@pytest.mark.parametrize("newest", [False, True], ids=["oldest", "newest"])
+def test_topics_that_are_refused_to_who_may_use_the_group(
+    secured: Brokers, pair: Pair, api: ApiKey, newest: bool
+) -> None:
+    version = APIS[api].max_version if newest else APIS[api].min_version
+    without_acls(secured)
+    for broker in secured:
+        with logged_in(broker.address(), "root") as root:
+            root.ask(CreateAclsRequest(creations=[acl(GROUP, ALL), acl(TRANSACTION, ALL)]))
+        side = Side(broker)
+        side.settle()
+        side.close()
+    found = differences(secured, pair, "alice", api, version)
+    without_acls(secured)
     assert not found, "\n".join(found)

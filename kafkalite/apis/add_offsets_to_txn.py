@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import VERSION_1, TopicPartition
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,

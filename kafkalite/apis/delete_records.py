@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import trio
 
-from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
+from kafkalite.requests.topic_names import INTERNAL_TOPICS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,

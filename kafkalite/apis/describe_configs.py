@@ -20,7 +20,6 @@ from kafkalite.cluster.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from kafkalite.cluster.topic_creation import validate_topic_name
 from kafkalite.config.describe import (
     ConfigSource,
     DescribedConfig,
@@ -32,6 +31,7 @@ from kafkalite.config.describe import (
 )
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, batches, in_slices, mapped
+from kafkalite.requests.topic_names import validate_topic_name
 from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_configs import (
     DescribeConfigsRequest,

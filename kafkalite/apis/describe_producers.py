@@ -10,9 +10,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkalite.cluster.topic_creation import validate_topic_name
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
+from kafkalite.requests.topic_names import validate_topic_name
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_producers import (
     DescribeProducersRequest,

@@ -10,11 +10,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
-from kafkalite.cluster.topic_creation import validate_topic_name
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, in_order, in_slices, mapped, release_set
+from kafkalite.requests.topic_names import INTERNAL_TOPICS, validate_topic_name
 from kafkalite.security.authorized_operations import TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_topic_partitions import (

@@ -13,9 +13,9 @@ from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.slices import in_slices, mapped
+from kafkalite.requests.topic_names import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.find_coordinator import (
     Coordinator,

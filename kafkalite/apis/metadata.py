@@ -21,11 +21,11 @@ from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
-from kafkalite.cluster.topic_creation import NewTopic, validate_topic_name
+from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once, in_slices, release_set
+from kafkalite.requests.topic_names import INTERNAL_TOPICS, validate_topic_name
 from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import NO_UUID

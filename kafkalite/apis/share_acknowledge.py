@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.features import SHARE_VERSION
+from kafkalite.group_coordinator.heartbeat_checks import is_share_member_id
 from kafkalite.replica.share.acknowledgement import RequestFailed
 from kafkalite.replica.share.acknowledging import Outcomes, acknowledge_all
 from kafkalite.replica.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey
@@ -27,8 +28,6 @@ from kafkalite.wire.messages.share_acknowledge import (
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
-
-_LONGEST_MEMBER_ID = 36
 
 
 async def handle(
@@ -68,7 +67,7 @@ def member_of(services: Services, group_id: str | None, member_id: str | None) -
     """The member that asks. Raises KafkaError: UNSUPPORTED_VERSION, INVALID_REQUEST."""
     if not services.cluster.features.get(SHARE_VERSION, 0):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-    if group_id is None or not member_id or len(member_id) > _LONGEST_MEMBER_ID:
+    if group_id is None or member_id is None or not is_share_member_id(member_id):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     return SessionKey(group_id, member_id)
 

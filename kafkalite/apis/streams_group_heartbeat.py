@@ -11,10 +11,9 @@ from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafkalite.cluster.features import STREAMS_VERSION
-from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
-from kafkalite.cluster.topic_creation import NewTopic, validate_topic_name
+from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices
-from kafkalite.security.authorization.streams import topic_names
+from kafkalite.requests.topology_names import check_topic_names
 from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.streams_group_heartbeat import (
@@ -67,7 +66,7 @@ def _answer(
         if not are_streams_groups_served(services):
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         if topology is not None:
-            _check_names(topology)
+            check_topic_names(topology)
     except KafkaError as refused:
         return _row(
             StreamsGroupHeartbeatResponse(
@@ -91,31 +90,6 @@ def _answer(
 def are_streams_groups_served(services: Services) -> bool:
     protocols = services.group_coordinator.config.rebalance_protocols
     return "streams" in protocols and bool(services.cluster.features.get(STREAMS_VERSION, 0))
-
-
-def _check_names(topology: Topology) -> None:
-    names = dict.fromkeys(topic_names(topology))
-    prohibited = [name for name in names if name in INTERNAL_TOPICS]
-    if prohibited:
-        raise KafkaError(
-            ErrorCode.STREAMS_INVALID_TOPOLOGY,
-            f"Use of Kafka internal topics {','.join(prohibited)} in a Kafka Streams topology is "
-            "prohibited.",
-        )
-    invalid = [name for name in names if not _is_valid(name)]
-    if invalid:
-        raise KafkaError(
-            ErrorCode.STREAMS_INVALID_TOPOLOGY,
-            f"Topic names {','.join(invalid)} are not valid topic names.",
-        )
-
-
-def _is_valid(name: str) -> bool:
-    try:
-        validate_topic_name(name)
-    except KafkaError:
-        return False
-    return True
 
 
 async def _create(

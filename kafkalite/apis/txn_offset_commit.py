@@ -13,12 +13,12 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import AT_ONCE, Steps, at_once, in_slices, is_long
+from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestRow,

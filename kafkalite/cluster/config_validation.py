@@ -17,7 +17,6 @@ from kafkalite.cluster.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from kafkalite.cluster.topic_creation import validate_topic_name
 from kafkalite.config import (
     BROKER_CONFIGS,
     CLIENT_METRICS_CONFIGS,
@@ -35,6 +34,7 @@ from kafkalite.config.log_dirs import check_cordoned
 from kafkalite.config.sources import find
 from kafkalite.log.loggers import logger_of
 from kafkalite.requests.slices import Steps, cut
+from kafkalite.requests.topic_names import validate_topic_name
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

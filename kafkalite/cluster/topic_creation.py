@@ -6,7 +6,6 @@ since tools show them as they are.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -14,10 +13,15 @@ from uuid import UUID
 from msgspec import Struct, field
 
 from kafkalite.cluster.image import TOPIC_RESOURCE, unified
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.cluster.placement import place
 from kafkalite.config import BrokerConfig, ConfigError, validate_topic_configs
 from kafkalite.requests.slices import Steps
+from kafkalite.requests.topic_names import (
+    OFFSETS_TOPIC,
+    SHARE_STATE_TOPIC,
+    TRANSACTIONS_TOPIC,
+    validate_topic_name,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
@@ -26,12 +30,10 @@ from kafkalite.wire.messages.stored.topic_record import TopicRecord
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
 
-_MAX_NAME_LENGTH: Final = 249
 # In one change, as in Kafka.
 _MAX_NEW_PARTITIONS: Final = 10_000
 # Records made in one step.
 _AT_ONCE: Final = 16
-_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 class NewTopic(Struct, frozen=True):
@@ -56,24 +58,6 @@ class CreatedTopic(Struct, frozen=True):
     topic_id: UUID
     partition_count: int
     replication_factor: int
-
-
-def validate_topic_name(name: str) -> None:
-    """Raises KafkaError(INVALID_TOPIC_EXCEPTION) with Kafka's words (its class Topic)."""
-    reason = None
-    if not name:
-        reason = "the empty string is not allowed"
-    elif name in (".", ".."):
-        reason = f"'{name}' is not allowed"
-    elif len(name) > _MAX_NAME_LENGTH:
-        reason = f"the length of '{name}' is longer than the max allowed length {_MAX_NAME_LENGTH}"
-    elif not _LEGAL_NAME.fullmatch(name):
-        reason = (
-            f"'{name}' contains one or more characters other than ASCII alphanumerics, "
-            "'.', '_' and '-'"
-        )
-    if reason is not None:
-        raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 
 
 class TopicCreation:

@@ -14,12 +14,12 @@ from typing import Final
 import trio
 
 from kafkalite.broker import Broker
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.control.answers import Waited
 from kafkalite.control.conditions import Sight, look_for
 from kafkalite.control.faults.holds import Holds
 from kafkalite.control.questions import Until
 from kafkalite.requests.purgatory import Watchers
+from kafkalite.requests.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 # The longest that a condition holds without being noticed.
 _LOOK_AGAIN_SECONDS: Final = 0.05

@@ -11,13 +11,13 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.group_coordinator.state_log import (
     ReplayedMarker,
     ReplayedRecord,
     StateRecord,
 )
 from kafkalite.log.loggers import logger_of
+from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.wire.control_records import ControlRecordType, read_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from kafkalite.wire.messages.stored import decode, decode_key, value_class_of

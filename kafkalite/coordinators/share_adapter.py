@@ -17,9 +17,9 @@ from uuid import UUID
 import trio
 
 from kafkalite.cluster.image import GROUP_RESOURCE
-from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.config.choices import keeps_share_states
 from kafkalite.requests.slices import at_once
+from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
 from kafkalite.supervision import every, supervised
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from kafkalite.cluster.image import NO_LEADER, NewPartitions
-from kafkalite.cluster.internal_topics import INTERNAL_TOPICS
 from kafkalite.log.loggers import logger_of
 from kafkalite.requests.slices import Steps
+from kafkalite.requests.topic_names import INTERNAL_TOPICS
 
 if TYPE_CHECKING:
     from kafkalite.cluster.image import PartitionState, TopicState

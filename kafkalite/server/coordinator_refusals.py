@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalite.apis.join_group import NULL_PROTOCOL_NAME_SINCE
 from kafkalite.apis.offset_fetch import GROUP_ERROR_SINCE, SEVERAL_GROUPS_SINCE, refused_offset
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.coordinators.share_coordinator.state_log import coordinator_key
 from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.requests.topic_names import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.kafka_uuid import kafka_uuid

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 import trio
 
-from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.control.faults.disk import FaultyFiles
+from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest

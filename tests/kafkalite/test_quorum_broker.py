@@ -14,12 +14,12 @@ import trio
 
 # Imported by the first request otherwise, which on a busy machine holds the loop for long.
 from conformance.harness.ports import free_ports
-from kafkalite.cluster.internal_topics import TRANSACTIONS_TOPIC
 from kafkalite.config import BrokerConfig
 from kafkalite.config.storage_format import format_directory
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.peers.link import Address, Link
 from kafkalite.quorum_broker import QuorumBroker
+from kafkalite.requests.topic_names import TRANSACTIONS_TOPIC
 from kafkalite.server.listener import StartError
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.create_topics import CreateTopicsRequest

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.coordination import CoordinatorOf, CoordinatorView, MoveCoordinator
 from kafkalite.control.lifecycle import MoveLeader
 from kafkalite.control.operations.state import move_leader
 from kafkalite.control.problems import Problem
 from kafkalite.group_coordinator.java_hash import partition_of_key
+from kafkalite.requests.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 
 async def show_coordinator(cluster: ControlledCluster, request: CoordinatorOf) -> CoordinatorView:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.coordinators.coordinator_log import READ_BYTES, as_answered, decoded_records_of
 from kafkalite.coordinators.share_coordinator.share_state import Record
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.kafka_uuid import kafka_uuid

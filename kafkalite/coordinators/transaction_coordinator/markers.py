@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from msgspec import Struct
 
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.coordinators.transaction_coordinator.transaction import (
     TopicPartition,
     Transaction,
@@ -23,6 +22,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
 from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.replica.pending_append import AwaitedAppend
 from kafkalite.requests.slices import Steps
+from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID

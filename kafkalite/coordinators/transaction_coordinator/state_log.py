@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkalite.cluster.internal_topics import TRANSACTIONS_TOPIC
 from kafkalite.coordinators.coordinator_log import as_answered, decoded_records_of
 from kafkalite.coordinators.transaction_coordinator.transaction import (
     TopicPartition,
@@ -19,6 +18,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     TransactionState,
 )
 from kafkalite.group_coordinator.java_hash import partition_of_key
+from kafkalite.requests.topic_names import TRANSACTIONS_TOPIC
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored import TRANSACTION_STATE, encode
 from kafkalite.wire.messages.stored.transaction_log import (

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
+from kafkalite.group_coordinator.heartbeat_checks import is_share_member_id
 from kafkalite.requests.slices import Steps, mapped, mapped_in_steps
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
@@ -29,6 +30,7 @@ from kafkalite.security.authorization.rules import (
 )
 from kafkalite.security.mirrors import mirror_of
 from kafkalite.security.refusals import refused
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 
 # The type of a coordinator of share state.
@@ -238,6 +240,9 @@ def subscribing_heartbeat(asked: Asked) -> Steps[Verdict]:
     """READ on the group, and DESCRIBE on every topic that is subscribed by name."""
     if not asked.access.may(Operation.READ, ResourceType.GROUP, asked.request.group_id):
         return (yield from refused_whole(asked, ErrorCode.GROUP_AUTHORIZATION_FAILED))
+    is_share = asked.api_key is ApiKey.SHARE_GROUP_HEARTBEAT
+    if is_share and not is_share_member_id(asked.request.member_id):
+        return handled(asked)  # it is refused for that
     names = set(asked.request.subscribed_topic_names or ())
     allowed = yield from asked.access.allowed(Operation.DESCRIBE, ResourceType.TOPIC, names)
     if len(allowed) < len(names):

@@ -6,7 +6,6 @@ the response, or respond without handling it. Both go in steps: a request may na
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 from kafkalite.requests.slices import Steps, batches, mapped
+from kafkalite.requests.topic_names import is_topic_name
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.mirrors import Mirror, each_once, mirror_of
@@ -181,13 +181,10 @@ def named(attribute: str) -> NameOf:
     return name
 
 
-_TOPIC_NAME: Final = re.compile(r"(?!\.\.?$)[a-zA-Z0-9._-]{1,249}")
-
-
 def valid_topic_name(asked: Asked, element: Any) -> str | None:
     """The name of a topic; None for one that no topic may have."""
     name: str = element.name
-    return name if _TOPIC_NAME.fullmatch(name) else None
+    return name if is_topic_name(name) else None
 
 
 # The first versions that name topics by id (KIP-516).
@@ -208,7 +205,8 @@ class Each:
 
     An element without a name is left to the handler, which knows what is wrong with it; with
     `each_once` one whose name comes again, too. `refused_once`: what is refused is so once, however
-    often it is named.
+    often it is named. `answered_once`: if any is refused, each is answered once, with all that was
+    asked of it (OffsetCommitResponse.Builder).
     """
 
     wanted: Need
@@ -217,6 +215,7 @@ class Each:
     message: str | None = None
     each_once: bool = False
     refused_once: bool = False
+    answered_once: bool = False
 
     def __call__(self, asked: Asked) -> Steps[Verdict]:
         mirror = mirror_of(asked.api_key, asked.request)
@@ -264,8 +263,22 @@ class Each:
             merged = [*moved(denied).values(), *answered]
         else:
             merged = yield from interleaved(answered, denied)
+        if self.answered_once:
+            merged = yield from _put_together(mirror, merged)
         # The response may be kept and given to others.
         return replace(response, **{mirror.answered: merged})
+
+
+def _put_together(mirror: Mirror, answers: Iterable[Any]) -> Steps[list[Any]]:
+    """Answers about the same as one, which has the lists of all."""
+    assert mirror.inner is not None
+    inner = mirror.inner.answered
+    once: dict[tuple[Any, ...], tuple[Any, list[Any]]] = {}
+    for answer in answers:
+        key = tuple(getattr(answer, name) for name in mirror.taken)
+        once.setdefault(key, (answer, []))[1].extend(getattr(answer, inner))
+        yield
+    return [replace(answer, **{inner: held}) for answer, held in once.values()]
 
 
 def counted(names: Iterable[A]) -> Steps[Counter[A]]:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
 from kafkalite.requests.slices import Steps
+from kafkalite.requests.topology_names import check_topic_names, topic_names
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import Asked, Verdict, handled, refused_whole
-from kafkalite.wire.errors import ErrorCode
-
-if TYPE_CHECKING:
-    from kafkalite.wire.messages.streams_group_heartbeat import Topology
+from kafkalite.wire.errors import ErrorCode, KafkaError
 
 
 def heartbeat(asked: Asked) -> Steps[Verdict]:
@@ -22,17 +17,14 @@ def heartbeat(asked: Asked) -> Steps[Verdict]:
     request = asked.request
     if not asked.access.may(Operation.READ, ResourceType.GROUP, request.group_id):
         return (yield from refused_whole(asked, ErrorCode.GROUP_AUTHORIZATION_FAILED))
-    names = set[str]() if request.topology is None else set(topic_names(request.topology))
+    names = set[str]()
+    if request.topology is not None:
+        try:
+            check_topic_names(request.topology)
+        except KafkaError:
+            return handled(asked)  # it is refused for that
+        names.update(topic_names(request.topology))
     allowed = yield from asked.access.allowed(Operation.DESCRIBE, ResourceType.TOPIC, names)
     if len(allowed) < len(names):
         return (yield from refused_whole(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     return handled(asked)
-
-
-def topic_names(topology: Topology) -> Iterator[str]:
-    """All topics that a topology reads or writes, some of them twice."""
-    for subtopology in topology.subtopologies:
-        yield from subtopology.source_topics
-        yield from subtopology.repartition_sink_topics
-        for topic in (*subtopology.repartition_source_topics, *subtopology.state_changelog_topics):
-            yield topic.name

@@ -67,6 +67,10 @@ _WRITE_TRANSACTION: Final = whole(
     need(Operation.WRITE, ResourceType.TRANSACTIONAL_ID), "transactional_id"
 )
 
+_READ_TOPICS: Final = Each(
+    need(Operation.READ, ResourceType.TOPIC), named("name"), Place.FIRST, answered_once=True
+)
+
 _BROKERS_SHARE_STATE: Final = cluster(
     Operation.CLUSTER_ACTION,
     says_why=False,
@@ -81,7 +85,12 @@ AUTHORIZATION: Final[Mapping[ApiKey, Rule]] = {
     ApiKey.METADATA: metadata,
     ApiKey.OFFSET_COMMIT: all_of(
         _READ_GROUP,
-        Each(need(Operation.READ, ResourceType.TOPIC), topic_by_name_or_id, Place.FIRST),
+        Each(
+            need(Operation.READ, ResourceType.TOPIC),
+            topic_by_name_or_id,
+            Place.FIRST,
+            answered_once=True,
+        ),
     ),
     ApiKey.OFFSET_FETCH: offset_fetch,
     ApiKey.FIND_COORDINATOR: find_coordinator,
@@ -105,7 +114,7 @@ AUTHORIZATION: Final[Mapping[ApiKey, Rule]] = {
     ApiKey.TXN_OFFSET_COMMIT: all_of(
         _WRITE_TRANSACTION,
         _READ_GROUP,
-        Each(need(Operation.READ, ResourceType.TOPIC), named("name"), Place.FIRST),
+        _READ_TOPICS,
     ),
     ApiKey.DESCRIBE_ACLS: describe_acls,
     ApiKey.CREATE_ACLS: create_acls,
@@ -128,7 +137,7 @@ AUTHORIZATION: Final[Mapping[ApiKey, Rule]] = {
     ApiKey.LIST_PARTITION_REASSIGNMENTS: cluster(Operation.DESCRIBE),
     ApiKey.OFFSET_DELETE: all_of(
         whole(need(Operation.DELETE, ResourceType.GROUP), "group_id"),
-        Each(need(Operation.READ, ResourceType.TOPIC), named("name"), Place.FIRST),
+        _READ_TOPICS,
     ),
     ApiKey.DESCRIBE_CLIENT_QUOTAS: cluster(Operation.DESCRIBE_CONFIGS, says_why=False),
     ApiKey.ALTER_CLIENT_QUOTAS: cluster(Operation.ALTER_CONFIGS),

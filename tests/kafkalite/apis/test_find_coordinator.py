@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
+from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest

@@ -11,7 +11,7 @@ import trio
 from trio.testing import MockClock
 
 from kafkalite.apis import write_txn_markers
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
+from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from kafkalite.wire.messages.write_txn_markers import (

@@ -4,41 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
-from kafkalite.cluster.topic_creation import NewTopic, TopicCreation, validate_topic_name
+from kafkalite.cluster.topic_creation import NewTopic, TopicCreation
 from kafkalite.requests.slices import at_once
-from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
 from tests.kafkalite.clusters import open_cluster
-
-INVALID = "Topic name is invalid: "
-LONG = "l" * 250
-
-
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("", "the empty string is not allowed"),
-        (".", "'.' is not allowed"),
-        ("..", "'..' is not allowed"),
-        (LONG, f"the length of '{LONG}' is longer than the max allowed length 249"),
-        (
-            "a b",
-            (
-                "'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' "
-                "and '-'"
-            ),
-        ),
-    ],
-)
-def test_a_bad_name_is_refused_in_kafkas_words(name: str, reason: str) -> None:
-    with pytest.raises(KafkaError) as refused:
-        validate_topic_name(name)
-    assert refused.value.code is ErrorCode.INVALID_TOPIC_EXCEPTION
-    assert str(refused.value).endswith(INVALID + reason)
 
 
 def test_a_plan_is_records_and_changes_nothing(tmp_path: Path) -> None:

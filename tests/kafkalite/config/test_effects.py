@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 import trio
 
-from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.config import BrokerConfig
 from kafkalite.replica.partition_logs import METADATA_TOPIC
+from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.compression import Compression, compress
 from kafkalite.wire.errors import ErrorCode

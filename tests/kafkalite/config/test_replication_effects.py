@@ -19,9 +19,9 @@ from uuid import UUID
 import pytest
 import trio
 
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from kafkalite.config import BrokerConfig
 from kafkalite.quorum_broker import QuorumBroker, throttles_of
+from kafkalite.requests.topic_names import OFFSETS_TOPIC, SHARE_STATE_TOPIC
 from kafkalite.wire.codec import decode_request, encode_response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.message_codec import join

@@ -10,11 +10,11 @@ import trio
 
 from kafkalite.apis import APIS, Api, Handler
 from kafkalite.cluster.image import PartitionState
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.replica.replicated_partition import ReplicatedPartition
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.purgatory import WakeReason, Watchers, wait_until
 from kafkalite.requests.suspension import has_to_wait
+from kafkalite.requests.topic_names import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.server.replication_gate import replication_gate
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError

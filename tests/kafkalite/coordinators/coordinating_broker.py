@@ -10,12 +10,12 @@ import trio
 
 from kafkalite.clock import SystemClock
 from kafkalite.cluster.image import MetadataImage
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_coordinator_adapter import TopicNames
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.group_coordinator.shard import Shard
+from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.fields import NO_UUID

@@ -9,13 +9,13 @@ from uuid import UUID
 import trio
 
 from kafkalite.apis import Api, Handler
-from kafkalite.cluster.internal_topics import SHARE_STATE_TOPIC
 from kafkalite.coordinators.share_coordinator.coordinator import (
     ShareCoordinator,
     ShareCoordinatorConfig,
 )
 from kafkalite.coordinators.share_coordinator.state_log import ShareStateLog
 from kafkalite.coordinators.share_state_requests import INITIALIZE, SUMMARIZE, WRITE, Operation
+from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
 from kafkalite.server.linger_gate import linger_gate
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError

@@ -8,7 +8,6 @@ from typing import Any
 import trio
 
 from kafkalite.apis import APIS
-from kafkalite.cluster.internal_topics import TRANSACTIONS_TOPIC
 from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
 from kafkalite.coordinators.transaction_coordinator.coordinator import (
     Producer,
@@ -19,6 +18,7 @@ from kafkalite.coordinators.transaction_coordinator.state_log import Transaction
 from kafkalite.coordinators.transaction_joins import FirstAppend, TransactionJoins, join_all
 from kafkalite.peers.link import Address
 from kafkalite.replica.pending_append import AwaitedAppend, until_seen
+from kafkalite.requests.topic_names import TRANSACTIONS_TOPIC
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.codec import decode_request, encode_response

@@ -15,7 +15,6 @@ import trio.lowlevel
 from kafkalite.apis import APIS
 from kafkalite.clock import SystemClock
 from kafkalite.cluster.features import SHARE_VERSION, STREAMS_VERSION
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_coordinator_adapter import TopicNames
@@ -30,6 +29,7 @@ from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
 from kafkalite.replica.replicated_partition import ReplicatedPartition
 from kafkalite.requests.suspension import has_to_wait
+from kafkalite.requests.topic_names import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.server.replication_gate import replication_gate
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class

@@ -14,7 +14,6 @@ from trio.testing import MockClock
 
 from kafkalite.apis import APIS
 from kafkalite.clock import SystemClock
-from kafkalite.cluster.internal_topics import OFFSETS_TOPIC
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_coordinator_adapter import TopicNames
 from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
@@ -26,6 +25,7 @@ from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.requests.suspension import has_to_wait
+from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.server.transaction_gate import transaction_gate
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.control_records import build_end_transaction_marker

@@ -13,7 +13,6 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from kafkalite.cluster.internal_topics import TRANSACTIONS_TOPIC
 from kafkalite.coordinators.standing import Standing
 from kafkalite.coordinators.transaction_coordinator.marker_channels import MarkerChannels
 from kafkalite.coordinators.transaction_coordinator.markers import Ending
@@ -24,6 +23,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
 )
 from kafkalite.peers.link import Address
 from kafkalite.requests.slices import at_once
+from kafkalite.requests.topic_names import TRANSACTIONS_TOPIC
 from kafkalite.wire.codec import decode_request, encode_response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.message_codec import join

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from kafkalite.cluster.internal_topics import TRANSACTIONS_TOPIC
 from kafkalite.coordinators.transaction_coordinator.shards import TransactionShards
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.coordinators.transaction_coordinator.transaction import (
@@ -15,6 +14,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     TransactionState,
 )
 from kafkalite.requests.slices import Steps, at_once
+from kafkalite.requests.topic_names import TRANSACTIONS_TOPIC
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.replica.replicated import ME, OTHER, Replicated, replicated
 

@@ -31,6 +31,7 @@ from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
 from tests.kafkalite.security.authorizers import acl, asked, on_cluster, on_group, on_transaction
 from tests.kafkalite.security.secured import Users, allow, grant
@@ -242,6 +243,18 @@ def test_subscribing_needs_the_group_and_every_topic(
     verdict = at_once(
         subscribing_heartbeat(asked(ApiKey.CONSUMER_GROUP_HEARTBEAT, request, *acls, version=1))
     )
+    assert (verdict.response.error_code if verdict.is_final else None) == error
+
+
+@pytest.mark.parametrize(
+    ("member_id", "error"), [("", None), ("m" * 37, None), ("m" * 36, TOPIC_DENIED)]
+)
+def test_a_share_group_s_member_that_cannot_be_is_refused_for_that(
+    member_id: str, error: ErrorCode | None
+) -> None:
+    request = ShareGroupHeartbeatRequest("g", member_id, subscribed_topic_names=["secret"])
+    question = asked(ApiKey.SHARE_GROUP_HEARTBEAT, request, on_group("g"), version=1)
+    verdict = at_once(subscribing_heartbeat(question))
     assert (verdict.response.error_code if verdict.is_final else None) == error
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation
-from kafkalite.security.authorization.streams import heartbeat, topic_names
+from kafkalite.security.authorization.streams import heartbeat
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.streams_group_heartbeat import (
@@ -30,10 +30,6 @@ TOPOLOGY = Topology(
     ]
 )
 TOPICS = ["in", "g-repartition", "g-changelog"]
-
-
-def test_topics_of_a_topology() -> None:
-    assert sorted(topic_names(TOPOLOGY)) == sorted([*TOPICS, "g-repartition"])
 
 
 def refusal(*acls: Acl, topology: Topology | None = TOPOLOGY) -> ErrorCode | None:
@@ -62,3 +58,11 @@ def test_members_who_see_all_are_served() -> None:
 
 def test_a_heartbeat_without_a_topology_needs_the_group_only() -> None:
     assert refusal(on_group("g"), topology=None) is None
+
+
+@pytest.mark.parametrize("name", ["a b", "", "__consumer_offsets"])
+def test_a_topology_that_cannot_be_is_refused_for_that(name: str) -> None:
+    """The handler says why, also to one who may not see the topics."""
+    topology = Topology(subtopologies=[Subtopology(source_topics=[name])])
+    assert refusal(on_group("g"), topology=topology) is None
+    assert refusal(topology=topology) == ErrorCode.GROUP_AUTHORIZATION_FAILED
