@@ -50,6 +50,10 @@ def test_what_an_earlier_build_left_is_not_packed(tree: Path, tmp_path: Path) ->
     names = {name for name in all_names if name.endswith(".py")}
     page = {str(path.relative_to(tree)) for path in (tree / "kafkalite/ui/page").rglob("*.*")}
     assert {name for name in all_names if name.startswith("kafkalite/ui/page/")} == page
+    for kind in (".pem", ".table"):
+        read = {str(path.relative_to(tree)) for path in (tree / "kafkalite").glob(f"*/*{kind}")}
+        assert read
+        assert {name for name in all_names if name.endswith(kind)} == read
     expected = {
         f"kafkalite/{path.relative_to(tree)}"
         for room in ("wire", "log", "group_coordinator")

@@ -35,10 +35,10 @@ MODULES = "org.apache.kafka.common.security"
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 # Listeners for signed tokens, with the least configs, with the most and with keys behind a URL.
 # Others are for certificates of clients, required and requested, or have a few suites of TLS, the
-# old version of it, or the new one.
+# old version of it, or the new one, or a key of RSA, with all suites or those of its key exchange.
 OTHERS = {
     **dict.fromkeys(("SIGNED", "CLAIMS", "FETCHED"), "SASL_PLAINTEXT"),
-    **dict.fromkeys(("MUTUAL", "MAPPED", "SUITES", "OLDER", "NEWER"), "SSL"),
+    **dict.fromkeys(("MUTUAL", "MAPPED", "SUITES", "OLDER", "NEWER", "RSA", "EXCHANGE"), "SSL"),
 }
 LISTENERS = dict(zip(PROTOCOLS, PROTOCOLS, strict=True)) | OTHERS
 _JAAS = {
@@ -89,6 +89,10 @@ SECURITY = {
     "listener.name.suites.ssl.cipher.suites": (
         "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA384"
     ),
+    "listener.name.exchange.ssl.cipher.suites": (
+        "TLS_RSA_WITH_AES_128_GCM_SHA256,TLS_RSA_WITH_AES_256_CBC_SHA256,"
+        "TLS_RSA_WITH_AES_128_CBC_SHA,TLS_DHE_RSA_WITH_AES_256_GCM_SHA384"
+    ),
     "listener.name.older.ssl.enabled.protocols": "TLSv1.2",
     "listener.name.newer.ssl.enabled.protocols": "TLSv1.3",
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -107,15 +111,16 @@ def tls_configs(directory: Path) -> dict[str, str]:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(directory / "authority.pem"))
     authority.private_key_pem.write_to_path(str(directory / "authority-key.pem"))
-    issued = authority.issue_cert("127.0.0.1")
-    # Java reads keys of this form only.
-    key = load_pem_private_key(issued.private_key_pem.bytes(), None)
-    pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    store = directory / "server.pem"
-    store.write_bytes(pem + issued.cert_chain_pems[0].bytes())
+    for kind in (trustme.KeyType.ECDSA, trustme.KeyType.RSA):
+        issued = authority.issue_cert("127.0.0.1", key_type=kind)
+        # Java reads keys of this form only.
+        key = load_pem_private_key(issued.private_key_pem.bytes(), None)
+        pem = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        store = directory / f"server-{kind.name.lower()}.pem"
+        store.write_bytes(pem + issued.cert_chain_pems[0].bytes())
     return {
         "ssl.keystore.type": "PEM",
-        "ssl.keystore.location": str(store),
+        "ssl.keystore.location": str(directory / "server-ecdsa.pem"),
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(directory / "authority.pem"),
     }
@@ -126,6 +131,11 @@ def own_configs(directory: Path) -> dict[str, str]:
     keys = directory / "keys.json"
     configs = tls_configs(directory)
     keys.write_text(key_set())
+    for listener in ("rsa", "exchange"):
+        configs[f"listener.name.{listener}.ssl.keystore.type"] = "PEM"
+        configs[f"listener.name.{listener}.ssl.keystore.location"] = str(
+            directory / "server-rsa.pem"
+        )
     places = {"signed": keys.as_uri(), "claims": keys.as_uri(), "fetched": endpoint()}
     return configs | {
         f"listener.name.{listener}.oauthbearer.sasl.oauthbearer.jwks.endpoint.url": place

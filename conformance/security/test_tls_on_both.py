@@ -11,7 +11,8 @@ from conformance.security.pair import Client, Secured
 
 OLD, NEW = ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3
 REFUSED = "refused"
-# In OpenSSL's words; the brokers' key is one of ECDSA. Without any: what a client has anyway.
+# In OpenSSL's words; the brokers' keys are of ECDSA, or of RSA at two listeners. Without any: those
+# that a client has anyway.
 SUITES = (
     "",
     "ECDHE-ECDSA-AES128-GCM-SHA256",
@@ -21,7 +22,18 @@ SUITES = (
     "ECDHE-ECDSA-AES256-SHA384",
     "ECDHE-ECDSA-AES128-SHA",
     "ECDHE-RSA-AES128-GCM-SHA256",
+    "ECDHE-RSA-AES256-GCM-SHA384",
+    "ECDHE-RSA-CHACHA20-POLY1305",
+    "ECDHE-RSA-AES128-SHA256",
+    "ECDHE-RSA-AES256-SHA",
+    "DHE-RSA-AES128-GCM-SHA256",
+    "DHE-RSA-AES256-GCM-SHA384",
+    "DHE-RSA-AES256-SHA",
+    "AES128-GCM-SHA256",
+    "AES256-SHA256",
     "AES128-SHA",
+    "AES128-SHA:DHE-RSA-AES256-GCM-SHA384:AES128-GCM-SHA256",
+    "AES256-GCM-SHA384:AES256-SHA",
 )
 
 
@@ -40,7 +52,7 @@ def shaken(broker: Secured, listener: str, versions: tuple[int, int], suites: st
         return REFUSED
 
 
-@pytest.mark.parametrize("listener", ["SSL", "SUITES", "OLDER", "NEWER"])
+@pytest.mark.parametrize("listener", ["SSL", "SUITES", "OLDER", "NEWER", "RSA", "EXCHANGE"])
 def test_versions_and_suites(secured: tuple[Secured, Secured], listener: str) -> None:
     clients = [((NEW, NEW), ""), ((OLD, NEW), ""), *(((OLD, OLD), each) for each in SUITES)]
     told = [

@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from kafkalite.security.key_stores import KeyMaterial, StoreError
@@ -27,10 +28,13 @@ _TLS_1_3_SUITES: Final = frozenset(
     {"TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"}
 )
 
-# Python's own ones, with those of SHA-1 in TLS 1.2, which Java offers, too.
+# Python's own ones, and what Java offers, too: SHA-1 in TLS 1.2, and the key exchange of RSA last.
 _USUAL_SUITES: Final = (
-    "@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:DHE+AES:!aNULL:!eNULL:!aDSS:!AESCCM"
+    "@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:DHE+AESGCM:DHE+CHACHA20:ECDH+AES:DHE+AES:kRSA+AESGCM"
+    ":kRSA+AES:!aNULL:!eNULL:!aDSS:!AESCCM"
 )
+# The group of DHE that Java's server chooses (RFC 7919, appendix A.1).
+_DHE_GROUP: Final = Path(__file__).with_name("ffdhe2048.pem")
 
 
 class TlsConfigError(Exception):
@@ -54,6 +58,7 @@ def make_context(settings: TlsSettings) -> ssl.SSLContext:
     # Renegotiation costs a server more than a client, and Java offers none of its own, either.
     context.options |= ssl.OP_NO_RENEGOTIATION | ssl.OP_CIPHER_SERVER_PREFERENCE
     context.set_ciphers(_USUAL_SUITES)
+    context.load_dh_params(str(_DHE_GROUP))
     _set_up(context, settings)
     context.verify_mode = CLIENT_AUTH[settings.client_auth]
     if context.verify_mode is not ssl.CERT_NONE:

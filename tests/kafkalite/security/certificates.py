@@ -46,9 +46,12 @@ class Authority:
         self._ca = trustme.CA()
         self.certificate = self._ca.cert_pem.bytes().decode()
 
-    def server(self, *hosts: str, name: str = "server") -> Identity:
+    def server(self, *hosts: str, name: str = "server", is_rsa: bool = False) -> Identity:
         issued = self._ca.issue_cert(
-            *(hosts or ("127.0.0.1",)), common_name=name, organization_unit_name="brokers"
+            *(hosts or ("127.0.0.1",)),
+            common_name=name,
+            organization_unit_name="brokers",
+            key_type=trustme.KeyType.RSA if is_rsa else trustme.KeyType.ECDSA,
         )
         return self._identity(issued)
 

@@ -130,6 +130,17 @@ def test_old_suites_that_java_offers_are_usual(suite: str) -> None:
     assert suite in (shake(make_context(TlsSettings(KEYS)), old).cipher() or ())
 
 
+@pytest.mark.parametrize("suite", ["DHE-RSA-AES256-GCM-SHA384", "AES128-GCM-SHA256", "AES256-SHA"])
+def test_suites_of_rsa_keys_that_java_offers_are_usual(suite: str) -> None:
+    identity = AUTHORITY.server(is_rsa=True)
+    keys = pem_key_material(identity.key, identity.certificate, None)
+    server = make_context(TlsSettings(keys))
+    old = client()
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+    old.set_ciphers(suite)
+    assert suite in (shake(server, old).cipher() or ())
+
+
 def test_a_suite_decides_the_protocol() -> None:
     older = TlsSettings(KEYS, cipher_suites=["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"])
     side = shake(make_context(older), client())
