@@ -204,7 +204,10 @@ async def _fetch(
             context.received_at + max(0, request.max_wait_ms) / 1000,
             answer_early=False,
         )
-    return answers | await read_off_loop(reader.read, context.connection.move_to_task)
+    fetched = await read_off_loop(reader.read, context.connection.move_to_task)
+    partitions.counts.asked += len(wanted)
+    partitions.counts.acquired += sum(bool(each.acquired) for each in fetched.values())
+    return answers | fetched
 
 
 def _told(session: ShareSession, answers: _Answers) -> _Answers:

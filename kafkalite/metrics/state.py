@@ -146,6 +146,14 @@ def _share_groups(services: Services, readings: Readings) -> Iterator[None]:
         return
     from kafkalite.replica.share.acknowledgement import AcknowledgeType
 
+    counts = partitions.counts
+    readings.put("kafkalite_share_session_partitions", partitions.session_partition_count)
+    readings.put("kafkalite_share_session_evictions_total", counts.evictions)
+    readings.put("kafkalite_share_fetched_partitions_total", counts.asked, "asked")
+    readings.put("kafkalite_share_fetched_partitions_total", counts.acquired, "acquired")
+    readings.put("kafkalite_share_partition_loads_total", counts.loads)
+    readings.put("kafkalite_share_partition_load_seconds_total", counts.load_seconds)
+
     for kind in AcknowledgeType:
         if kind is AcknowledgeType.GAP:  # Apache Kafka counts none
             continue

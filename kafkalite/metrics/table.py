@@ -194,6 +194,37 @@ _TABLE: Final = (
     # Share groups
     Metric("kafkalite_share_sessions", _GAUGE, (), "Share sessions here: ShareSessionsCount."),
     Metric(
+        "kafkalite_share_session_partitions",
+        _GAUGE,
+        (),
+        "The partitions that they fetch: SharePartitionsCount.",
+    ),
+    Metric(
+        "kafkalite_share_session_evictions_total",
+        _COUNTER,
+        (),
+        "Share sessions that ended with their connection: ShareSessionEvictionsPerSec.",
+    ),
+    Metric(
+        "kafkalite_share_fetched_partitions_total",
+        _COUNTER,
+        ("outcome",),
+        "Partitions that share fetches asked for (asked) and that gave records (acquired): "
+        "RequestTopicPartitionsFetchRatio.",
+    ),
+    Metric(
+        "kafkalite_share_partition_loads_total",
+        _COUNTER,
+        (),
+        "Share partitions that were opened with what is stored of them.",
+    ),
+    Metric(
+        "kafkalite_share_partition_load_seconds_total",
+        _COUNTER,
+        (),
+        "The time that this took: PartitionLoadTimeMs.",
+    ),
+    Metric(
         "kafkalite_share_in_flight_records",
         _GAUGE,
         ("group", "topic", "partition"),

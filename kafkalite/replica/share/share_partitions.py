@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import trio
@@ -104,6 +106,18 @@ class AcquisitionLock(NamedTuple):
     member_id: str
 
 
+@dataclass(slots=True)
+class ShareCounts:
+    """For the metrics, since the start. `asked` and `acquired`: the partitions that fetches asked
+    for, and those that gave records."""
+
+    evictions: int = 0
+    loads: int = 0
+    load_seconds: float = 0.0
+    asked: int = 0
+    acquired: int = 0
+
+
 class SharePartitions:
     """The share partitions, and the sessions of those who fetch them.
 
@@ -136,6 +150,7 @@ class SharePartitions:
         clock.subscribe(self._wake_earlier)
         self.acknowledged: Counter[int] = Counter()
         """Records that members have acknowledged, by type."""
+        self.counts = ShareCounts()
 
     async def run(self) -> None:
         """Let time pass: without this task, no lock ever runs out."""
@@ -161,6 +176,11 @@ class SharePartitions:
     @property
     def session_count(self) -> int:
         return sum(map(len, self._sessions.values()))
+
+    @property
+    def session_partition_count(self) -> int:
+        """The partitions of all sessions."""
+        return sum(sessions.partition_count for sessions in self._sessions.values())
 
     # Share partitions
 
@@ -211,6 +231,7 @@ class SharePartitions:
         found = self.get(key)
         if found is not None:
             return found
+        began = monotonic()
         leader_epoch = partition.leader_epoch
         try:
             state = self._store.read_state(key, leader_epoch)
@@ -227,6 +248,8 @@ class SharePartitions:
             _logger.error("share partition %s cannot be opened: %s", key, error)
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR) from error
         self._open[key] = opened
+        self.counts.loads += 1
+        self.counts.load_seconds += monotonic() - began
         return opened.share
 
     def drop(self, key: SharePartitionKey) -> None:
@@ -336,6 +359,7 @@ class SharePartitions:
             return
         session = sessions.get(key)
         if session is not None and session.connection is connection:
+            self.counts.evictions += 1
             self.release_session(node_id, key)
         if key.group_id not in sessions.group_ids():
             for share_key, opened in list(self._open.items()):

@@ -90,6 +90,11 @@ class ShareSessions:
     def __len__(self) -> int:
         return len(self._sessions)
 
+    @property
+    def partition_count(self) -> int:
+        """The partitions of all sessions."""
+        return sum(len(session.partitions) for session in self._sessions.values())
+
     def get(self, key: SessionKey) -> ShareSession | None:
         return self._sessions.get(key)
 

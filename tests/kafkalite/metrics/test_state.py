@@ -21,6 +21,7 @@ from tests.kafkalite.few_partitions import FEW_PARTITIONS
 from tests.kafkalite.replica.replicated import ME, OTHER, THIRD, Replicated, replicated
 from tests.kafkalite.scraping import ON, SECONDS, produce, scrape, value
 from tests.kafkalite.security.secured import WITH_ACLS
+from tests.kafkalite.until import until
 
 
 def test_topics_groups_and_logs() -> None:
@@ -198,8 +199,15 @@ async def test_share_groups(connect: Callable[..., Awaitable[Client]]) -> None:
         assert await member.say((0, 1, ACCEPT), (2, 2, RELEASE), (3, 3, REJECT)) == 0
         assert await member.say((4, 4, RENEW), is_renew_ack=True) == 0
         assert await member.say((0, 9, ACCEPT)) != 0  # refused, and not counted
-        assert share_values(b) == {
+        told = share_values(b)
+        assert 0 < told.pop("share_partition_load_seconds_total") < 60
+        assert told == {
             "share_sessions": 1,
+            "share_session_partitions": 1,
+            "share_session_evictions_total": 0,
+            "share_fetched_partitions_total asked": 1,
+            "share_fetched_partitions_total acquired": 1,
+            "share_partition_loads_total": 1,
             "share_state_writes_total": 1,
             "share_acknowledged_records_total accept": 2,
             "share_acknowledged_records_total release": 1,
@@ -213,6 +221,11 @@ async def test_share_groups(connect: Callable[..., Awaitable[Client]]) -> None:
         late = share_values(b)
         assert late["share_lock_timeouts_total queue t 0"] == 2
         assert late["share_state_writes_total"] > 1
+        await client.stream.aclose()
+        await until(lambda: share_values(b)["share_sessions"] == 0)
+        ended = share_values(b)
+        assert ended["share_session_evictions_total"] == 1
+        assert (ended["share_sessions"], ended["share_session_partitions"]) == (0, 0)
 
 
 def share_values(b: test_broker) -> dict[str, float]:
