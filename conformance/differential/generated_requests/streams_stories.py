@@ -86,6 +86,14 @@ class Streams:
     def tell(self, story: Iterable[Step]) -> None:
         """Raises Difference, with what was told so far."""
         tell_steps(story, lambda step: step.tell(self))
+        self.close()
+
+    def close(self) -> None:
+        """The members leave. Else their sessions end in the middle of later stories, in each broker
+        at another time; and a topology is seen with the next record of any group (streams_api)."""
+        for member, worker in self.workers.items():
+            if worker.epoch:
+                streams_requests.beat(self.pair, self.name, member, member_epoch=LEAVES)
 
 
 class Step:
