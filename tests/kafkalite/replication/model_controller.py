@@ -5,7 +5,7 @@ One topic, decisions one at a time. Source: ReplicationControlManager, Partition
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
@@ -112,6 +112,10 @@ class Controller:
         self.next_producer_id = 0
         self.assigned: dict[tuple[int, int], UUID] = {}
         self.envelopes: list[envelope.EnvelopeRequest] = []
+        # The replicas (broker, partition) that a power cut took something from, until they are in
+        # sync again. `loses`: one of them leads, as the last known leader.
+        self.incomplete: set[tuple[int, int]] = set()
+        self.loses: Callable[[], None] = lambda: None
 
     # -- serving
 
@@ -263,6 +267,9 @@ class Controller:
         candidates = state.isr or state.elr or [state.last_known]
         chosen = [each for each in state.replicas if each in candidates and self.is_active(each)]
         leader = chosen[0] if chosen else -1
+        index = next(number for number, each in enumerate(self.states) if each is state)
+        if leader not in (*state.isr, *state.elr) and (leader, index) in self.incomplete:
+            self.loses()
         if leader != state.leader:
             state.leader_epoch += 1
             if state.leader >= 0:
@@ -287,6 +294,7 @@ class Controller:
                 if code is ErrorCode.NONE:
                     before, state.isr = state.isr, asked_isr(asked)
                     state.partition_epoch += 1
+                    self.incomplete -= {(each, asked.partition_index) for each in state.isr}
                     removed = [each for each in before if each not in state.isr]
                     state.elr = [] if len(state.isr) >= self.min_isr else [*state.elr, *removed]
                     records.append(self.record(asked.partition_index))

@@ -6,6 +6,9 @@
 4. A leader's high watermark never falls within its epoch.
 5. No two brokers lead in one epoch.
 6. No broker takes in metadata that are not committed.
+
+A run ends where Apache Kafka's controllers lose records: without a broker that is in sync, or that
+left in order, they elect the last known leader, also after its power was cut.
 """
 
 from __future__ import annotations
@@ -80,6 +83,7 @@ class Simulation:
         self.values: dict[tuple[int, int, int], bytes] = {}
         self.contents: dict[tuple[int, int], tuple[bytes, Content]] = {}
         self.fault_count = 0
+        self.is_lost = False
         self.numbers = count()
 
     def run(self) -> Simulation:
@@ -97,6 +101,7 @@ class Simulation:
             self.nursery = nursery
             self.network = Network(self.random, nursery)
             self.controller = Controller(self.random, BROKERS, PARTITIONS, MIN_ISR)
+            self.controller.loses = self._lost
             self.network.serve(PORT, self.controller.serve)
             self.brokers = {node_id: self.make_broker(node_id) for node_id in BROKERS}
             nursery.start_soon(self.controller.run)
@@ -106,6 +111,10 @@ class Simulation:
             nursery.start_soon(self._look)
             await self._break()
             nursery.cancel_scope.cancel()
+
+    def _lost(self) -> None:
+        self.is_lost = True
+        self.nursery.cancel_scope.cancel()
 
     def knows_it_leads(self, broker: VirtualBroker, index: int) -> bool:
         """True if the controller has elected a broker, and it has heard of it."""
@@ -176,6 +185,8 @@ class Simulation:
         if not broker.is_alive:
             return
         broker.kill(power=power)
+        if power is not None:
+            self.controller.incomplete |= {(broker.node_id, index) for index in range(PARTITIONS)}
         self.nursery.start_soon(self._come_back, broker, self.random.uniform(0.1, 8))
 
     async def _cut_power(self) -> None:

@@ -122,7 +122,6 @@ class VirtualBroker:
         self.files = LossyFiles()
         self.is_alive = False
         self.is_coming_back = False
-        self.is_suspect = False  # a power cut took something, and it is not registered yet
         self.scope = trio.CancelScope()
         self.logs: dict[int, Log] = {}
 
@@ -173,7 +172,6 @@ class VirtualBroker:
                     nursery.start_soon(self.replicas.run)
                     nursery.start_soon(self.checkpoint)
                     await self.lifecycle.caught_up.wait()
-                    self.is_suspect = False
                     self.begin()
                     nursery.start_soon(self.work)
                     self.lifecycle.ready()
@@ -196,7 +194,6 @@ class VirtualBroker:
     def kill(self, *, power: Random | None = None) -> None:
         self.scope.cancel()
         if power is not None:
-            self.is_suspect = True
             self.files.cut_power(self.root, power)
 
     async def checkpoint(self) -> None:
