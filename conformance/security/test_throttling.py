@@ -40,6 +40,8 @@ Pair = tuple[Secured, Secured]
 # The measured rate depends on the moment within the window.
 TOLERANCE_MS = 1_500
 AUTHORIZER = ("authorizer.class.name", "super.users")
+# More than a bucket of the highest rate of mutations has.
+PARTITIONS = 80
 LEVELS = (
     ("user", "client"),
     ("user", None),
@@ -139,20 +141,25 @@ def test_the_most_specific_quota_counts(brokers: Pair, level: int) -> None:
             (entity, "producer_byte_rate", 100.0 * (number + 1)),
             (entity, "consumer_byte_rate", 150.0 * (number + 1)),
             (entity, "request_percentage", 0.000_001 if number == level else 1_000_000.0),
+            (entity, "controller_mutation_rate", 0.5 * (number + 1)),
         )
-    waits: list[tuple[int, int, int]] = []
+    name = f"levels-{uuid.uuid4().hex[:8]}"
+    waits: list[tuple[int, int, int, int]] = []
     for broker in brokers:
         with (
             all_quotas(broker, limits),
             as_user(broker, user, client_id) as producer,
             as_user(broker, user, client_id) as consumer,
             as_user(broker, user, client_id) as other,
+            as_user(broker, user, client_id) as maker,
         ):
             waits.append(
                 (
                     produced(producer, 40_000, "levels"),
                     fetched(consumer, 10**6, "levels")[0],
                     other.ask(MetadataRequest(topics=None), 12).throttle_time_ms,
+                    # An old version is not refused, and waits.
+                    _created(maker, name, PARTITIONS, 5).throttle_time_ms,
                 )
             )
     theirs, ours = waits
@@ -160,6 +167,8 @@ def test_the_most_specific_quota_counts(brokers: Pair, level: int) -> None:
     for wait, quota in zip(theirs, (100.0 * (level + 1), 150.0 * (level + 1)), strict=False):
         assert wait == pytest.approx((40_100 / quota - 10) * 1000, rel=0.02, abs=TOLERANCE_MS)
     assert (theirs[2], ours[2]) == (1000, 1000)
+    rate = 0.5 * (level + 1)
+    assert theirs[3] == pytest.approx((PARTITIONS / rate - 11) * 1000, abs=TOLERANCE_MS), waits
 
 
 def test_clients_share_a_quota_or_have_their_own(brokers: Pair) -> None:
