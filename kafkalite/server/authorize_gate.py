@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
 from kafkalite.apis import Api, Handler
+from kafkalite.cluster.features import SHARE_VERSION, STREAMS_VERSION
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import AT_ONCE, Steps, begun, in_slices, let_go
 from kafkalite.requests.suspension import has_to_wait
@@ -37,6 +38,20 @@ _CONSUMER: Final = -1
 _TOPIC_IDS_SINCE: Final = 13
 _LARGE_BYTES: Final = 32 * 1024
 _SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
+# The APIs of each type of groups. Where that is switched off, all hear so, whatever they may do
+# (KafkaApis.isShareGroupProtocolEnabled and its sisters).
+_TYPE_OF: Final = {
+    **dict.fromkeys((ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE), "consumer"),
+    **dict.fromkeys((ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE), "streams"),
+    **dict.fromkeys(
+        (
+            *(ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_DESCRIBE, *_SHARING),
+            *(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, ApiKey.ALTER_SHARE_GROUP_OFFSETS),
+            ApiKey.DELETE_SHARE_GROUP_OFFSETS,
+        ),
+        "share",
+    ),
+}
 
 
 class _Topics:
@@ -88,6 +103,18 @@ def authorize_gate(authorizer: Authorizer) -> Gate:
     return gate
 
 
+def _is_off(services: Services, api_key: ApiKey) -> bool:
+    """True if the API is of a type of groups that is not served now."""
+    kind = _TYPE_OF.get(api_key)
+    if kind is None:
+        return False
+    features, protocols = services.cluster.features, services.group_coordinator.config
+    if kind != "share" and kind not in protocols.rebalance_protocols:
+        return True
+    version = {"share": SHARE_VERSION, "streams": STREAMS_VERSION}.get(kind)
+    return version is not None and not features.get(version, 0)
+
+
 def _access(authorizer: Authorizer, context: RequestContext) -> Access:
     return Access(authorizer, context.principal, context.client_host, context.api_key)
 
@@ -101,6 +128,8 @@ def _authorized(authorizer: Authorizer, api: Api, rule: Rule, handle: Handler) -
 
     def judged(services: Services, context: RequestContext, request: Any) -> Steps[Verdict]:
         """The verdict, with a request and a response as the API has them: messages or rows."""
+        if _is_off(services, api.key):
+            return Verdict(request)
         access, topics = _access(authorizer, context), _Topics(services)
         message = request
         if api.rows:

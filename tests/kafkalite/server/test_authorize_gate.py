@@ -16,9 +16,11 @@ from kafkalite.server.authorize_gate import authorize_gate
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages import fetch, heartbeat, produce
+from kafkalite.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.delete_acls import DeleteAclsRequest
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
+from kafkalite.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -26,6 +28,11 @@ from kafkalite.wire.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkalite.wire.messages.share_group_describe import ShareGroupDescribeRequest
+from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kafkalite.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
+from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
+from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.kafkalite.acl_filters import deletion
 from tests.kafkalite.conftest import Client, batch
 from tests.kafkalite.security.authorizers import acl, authorizer
@@ -194,3 +201,37 @@ async def test_handlers_that_wait_are_refused_as_well(
 ) -> None:
     alice = await users.user("alice")
     assert code(await alice.ask(request_)) == GROUP_DENIED
+
+
+@pytest.mark.parametrize(
+    ("feature", "requests"),
+    [
+        (
+            "share.version",
+            [
+                ShareGroupHeartbeatRequest("g", "m", subscribed_topic_names=["secret"]),
+                ShareGroupDescribeRequest(["g"]),
+                AlterShareGroupOffsetsRequest("g"),
+                DeleteShareGroupOffsetsRequest("g"),
+            ],
+        ),
+        (
+            "streams.version",
+            [StreamsGroupHeartbeatRequest("g", "m"), StreamsGroupDescribeRequest(["g"])],
+        ),
+    ],
+)
+async def test_all_hear_that_a_type_of_groups_is_switched_off(
+    users: Users, feature: str, requests: list[object]
+) -> None:
+    """Also those who may nothing: Apache Kafka does not ask for their rights then."""
+    root, alice = await users.user("root"), await users.user("alice")
+    for is_off in (False, True):
+        if is_off:
+            lowered = FeatureUpdateKey(feature=feature, max_version_level=0, upgrade_type=2)
+            answer = await root.ask(UpdateFeaturesRequest(feature_updates=[lowered]))
+            assert answer.error_code == ErrorCode.NONE
+        for request in requests:
+            answer = await alice.ask(request)
+            (told,) = getattr(answer, "groups", [answer])
+            assert told.error_code == (ErrorCode.UNSUPPORTED_VERSION if is_off else GROUP_DENIED)
