@@ -37,13 +37,7 @@ APART = {
     "test_three_brokers",
 }
 # The longest begin first, so that no worker is alone in the end.
-LONGEST = (
-    *("differential", "test_generated", "spark", "test_faults_twice", "test_streams_groups"),
-    *("test_cluster", "test_accessibility", "test_share_consumers", "test_opening"),
-    *("test_java_tools", "test_generated_queues", "test_metadata_hash", "test_clients"),
-    *("test_managing", "test_both_brokers", "test_views", "test_leaving", "test_queue_proof"),
-    *("test_cluster_transactions", "test_access", "test_throttling", "test_faults"),
-)
+LONGEST = ("differential", "test_generated", "spark", "test_queue_proof", "test_cluster")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -25,7 +25,6 @@ PROPERTIES = {
     "controller.quorum.append.linger.ms": "0",
     # a loaded machine must not make a node lose its leaderships, and their epochs grow
     "broker.session.timeout.ms": "60000",
-    "broker.heartbeat.interval.ms": "5000",
     "log.retention.check.interval.ms": "86400000",
     "log.initial.task.delay.ms": "86400000",
     "log.segment.delete.delay.ms": "1000",

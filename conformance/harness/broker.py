@@ -4,10 +4,8 @@ from pathlib import Path
 from typing import Protocol
 
 # Both brokers get these: small internal topics (each partition is a directory to make and to
-# read), no waiting for members that will not come, and a controller that is quiet while nothing
-# changes.
+# read) and no waiting for members that will not come.
 SMALL = {
-    "metadata.max.idle.interval.ms": "20000",
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.assignment.interval.ms": "0",
     "group.share.assignment.interval.ms": "0",

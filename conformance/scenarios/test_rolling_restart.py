@@ -46,6 +46,7 @@ class Clients:
         self.looks = 0
         self._bootstrap = bootstrap
         self._stopping = threading.Event()
+        self._written = threading.Event()
         work = (self._write, self._consume, self._transact, self._look)
         self._threads = [threading.Thread(target=self._run, args=(each,)) for each in work]
         for each in self._threads:
@@ -56,6 +57,7 @@ class Clients:
             work()
         except KafkaException as error:
             self.failures.append(f"{work.__name__}: {error}")
+            self._written.set()
 
     def _settings(self, **more: str | int | bool) -> dict[str, str | int | bool]:
         return {"bootstrap.servers": self._bootstrap, "log_level": 0, **more}
@@ -78,6 +80,7 @@ class Clients:
             number += 1
         if producer.flush(SECONDS):
             self.failures.append("not all was acknowledged")
+        self._written.set()
 
     def _consume(self) -> None:
         settings = {
@@ -88,7 +91,7 @@ class Clients:
         }
         consumer = Consumer(self._settings(**settings))
         consumer.subscribe([TOPIC])
-        while not self._stopping.is_set() or len(self.read) < len(self.acknowledged):
+        while not self._written.is_set() or len(self.read) < len(self.acknowledged):
             messages = consumer.consume(100, 0.5)
             for message in messages:
                 if message.error() is not None:

@@ -166,7 +166,6 @@ class SecuredKafka(ApacheKafka):
             "inter.broker.listener.name": "PLAINTEXT",
             # Nobody kills this one: where the machine is busy it stays in.
             "broker.session.timeout.ms": "30000",
-            "broker.heartbeat.interval.ms": "5000",
         }
         super().format(node_id, {**properties, **own})
 

@@ -88,7 +88,7 @@ def fetch(side: Side, epoch: int, *said: tuple[int, int, int]) -> list[int]:
         group_id="queue",
         member_id="m",
         share_session_epoch=epoch,
-        max_wait_ms=2000,
+        max_wait_ms=2000 if said else 20_000,  # a broker that has just begun loads first
         min_bytes=1,
         max_bytes=1 << 20,
         max_records=100,
