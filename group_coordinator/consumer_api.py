@@ -19,7 +19,7 @@ from kafkalite.group_coordinator.protocol_change import ProtocolChange
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.consumer_group_describe import DescribedGroup
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -49,7 +49,6 @@ class ConsumerGroupRequests(
         self._change = change
 
     def _check(self, context: Context, request: ConsumerGroupHeartbeatRequest) -> None:
-        self._check_enabled()
         check_request(request, context.api_version, self._config.group_consumer_assignors)
 
     def _heartbeat(
@@ -97,7 +96,6 @@ class ConsumerGroupRequests(
 
     def describe(self, context: Context, group_id: str) -> DescribedGroup:
         def describe() -> DescribedGroup:
-            self._check_enabled()
             check_group_id(group_id)
             group = self._shards.seen(group_id, context.node_id)
             default = self._config.group_consumer_assignors[0]
@@ -105,7 +103,3 @@ class ConsumerGroupRequests(
             return admin.describe_consumer(known, self._topics, default)
 
         return admin.described_or_refused(group_id, describe, DescribedGroup)
-
-    def _check_enabled(self) -> None:
-        if "consumer" not in self._config.rebalance_protocols:
-            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)

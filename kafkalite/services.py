@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from kafkalite.cluster.features import GROUP_FEATURES
+
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
     from kafkalite.config import BrokerConfig
@@ -44,3 +46,13 @@ class Services(Struct, frozen=True):
     security: Security
     telemetry: ClientTelemetry
     now_ms: Callable[[], int]
+
+    def serves_groups(self, kind: str) -> bool:
+        """True unless "consumer", "share" or "streams" groups are switched off.
+
+        That is asked before anything else of a request (KafkaApis.isShareGroupProtocolEnabled and
+        its sisters). The protocols of the config have no word for share groups.
+        """
+        if not self.cluster.features.get(GROUP_FEATURES[kind], 0):
+            return False
+        return kind == "share" or kind in self.group_coordinator.config.rebalance_protocols

@@ -7,6 +7,7 @@ the latter: a request is refused before it is looked at, or not.
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -20,10 +21,12 @@ from conformance.differential.test_extremes import (
     plain,
     variants,
 )
+from conformance.harness.messages import fitting
 from conformance.security.pair import Client, logged_in
 from conformance.security.test_access import (
     ALL,
     GROUP,
+    TOPIC,
     TRANSACTION,
     Brokers,
     acl,
@@ -37,6 +40,21 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.messages.create_acls import CreateAclsRequest
 from kafkalite.wire.messages.delete_acls import DeleteAclsRequest
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from kafkalite.wire.messages.offset_delete import (
+    OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
+    OffsetDeleteRequestTopic,
+)
+from kafkalite.wire.messages.txn_offset_commit import (
+    TxnOffsetCommitRequest,
+    TxnOffsetCommitRequestPartition,
+    TxnOffsetCommitRequestTopic,
+)
 
 __all__ = ["pair", "secured"]  # the fixtures
 
@@ -169,3 +187,59 @@ def test_topics_that_are_refused_to_who_may_use_the_group(
     found = differences(secured, pair, "alice", api, version)
     without_acls(secured)
     assert not found, "\n".join(found)
+
+
+# Of two partitions each, the first and the last of the same topic, the other one refused.
+PLACES = (("open-topic", 0), ("shut-topic", 0), ("open-topic", 7), ("shut-topic", 1))
+
+
+def named_twice(api: ApiKey, ids: dict[str, UUID]) -> Any:
+    if api is ApiKey.OFFSET_COMMIT:
+        return OffsetCommitRequest(
+            group_id="open-group",
+            topics=[
+                OffsetCommitRequestTopic(name, ids[name], [OffsetCommitRequestPartition(index, 1)])
+                for name, index in PLACES
+            ],
+        )
+    if api is ApiKey.OFFSET_DELETE:
+        return OffsetDeleteRequest(
+            group_id="open-group",
+            topics=[
+                OffsetDeleteRequestTopic(name, [OffsetDeleteRequestPartition(index)])
+                for name, index in PLACES
+            ],
+        )
+    return TxnOffsetCommitRequest(
+        transactional_id="open-transaction",
+        group_id="open-group",
+        topics=[
+            TxnOffsetCommitRequestTopic(name, [TxnOffsetCommitRequestPartition(index, 1)])
+            for name, index in PLACES
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    "api", [ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_DELETE, ApiKey.TXN_OFFSET_COMMIT]
+)
+def test_topics_twice_of_which_some_are_refused(secured: Brokers, pair: Pair, api: ApiKey) -> None:
+    """Those that are not refused are put together, too, and come after the others."""
+    without_acls(secured)
+    for broker in secured:
+        with logged_in(broker.address(), "root") as root:
+            some = [acl(TOPIC, ALL), acl(GROUP, ALL), acl(TRANSACTION, ALL)]
+            root.ask(CreateAclsRequest(creations=some))
+        side = Side(broker)
+        side.settle()
+        side.close()
+    for version in range(APIS[api].min_version, APIS[api].max_version + 1):
+        answers: list[Any] = []
+        for broker, side in zip(secured, pair.sides, strict=True):
+            with logged_in(broker.address(), "root") as root:
+                ids = topic_ids(root)
+            side.names.topic_ids.update({topic_id: name for name, topic_id in ids.items()})
+            with logged_in(broker.address(), "alice") as alice:
+                answers.append(alice.ask(fitting(named_twice(api, ids), version), version))
+        pair.compare(f"{api.name} v{version}", *answers, api=api, version=version)
+    without_acls(secured)

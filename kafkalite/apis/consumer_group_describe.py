@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.coordinators.describing import describe_each
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
+    DescribedGroup,
 )
 
 if TYPE_CHECKING:
@@ -21,7 +23,12 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    describe = services.group_coordinator.consumer.describe
+    def describe(context: RequestContext, group_id: str) -> DescribedGroup:
+        if not services.serves_groups("consumer"):
+            code = ErrorCode.UNSUPPORTED_VERSION
+            return DescribedGroup(group_id=group_id, error_code=code)
+        return services.group_coordinator.consumer.describe(context, group_id)
+
     groups = await describe_each(
         context,
         request.group_ids,

@@ -9,12 +9,14 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestRow,
+    ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseRow,
 )
-from kafkalite.wire.rows import SharedResponse, message_in_steps
+from kafkalite.wire.rows import SharedResponse, message_in_steps, rows_of
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
@@ -26,6 +28,10 @@ Answer: TypeAlias = "ConsumerGroupHeartbeatResponseRow | SharedResponse"
 def handle(
     services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequestRow
 ) -> Answer | Coroutine[Any, Any, Answer]:
+    if not services.serves_groups("consumer"):
+        refused: ConsumerGroupHeartbeatResponseRow
+        refused = rows_of(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
+        return refused
     if context.request_bytes >= COUNTED_FROM_BYTES and has_many(request):
         return _answer_in_slices(services, context, request)
     return _answer(services, context, request, None)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkalite.cluster.features import SHARE_VERSION
 from kafkalite.requests.slices import in_slices, mapped_in_steps
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_share_group_offsets import (
@@ -29,7 +28,7 @@ async def handle(
     # All of a group's: it has states, or none is asked for.
     names = (topic.topic_name for group in request.groups for topic in group.topics or ())
     await services.share.make_ready(context, names)
-    if not services.cluster.features.get(SHARE_VERSION, 0):
+    if not services.serves_groups("share"):
         refused = [
             DescribeShareGroupOffsetsResponseGroup(
                 group_id=group.group_id, error_code=ErrorCode.UNSUPPORTED_VERSION

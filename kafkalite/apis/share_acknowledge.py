@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.cluster.features import SHARE_VERSION
 from kafkalite.group_coordinator.heartbeat_checks import is_share_member_id
 from kafkalite.replica.share.acknowledgement import RequestFailed
 from kafkalite.replica.share.acknowledging import Outcomes, acknowledge_all
@@ -65,7 +64,7 @@ async def handle(
 
 def member_of(services: Services, group_id: str | None, member_id: str | None) -> SessionKey:
     """The member that asks. Raises KafkaError: UNSUPPORTED_VERSION, INVALID_REQUEST."""
-    if not services.cluster.features.get(SHARE_VERSION, 0):
+    if not services.serves_groups("share"):
         raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     if group_id is None or member_id is None or not is_share_member_id(member_id):
         raise KafkaError(ErrorCode.INVALID_REQUEST)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.cluster.features import SHARE_VERSION
 from kafkalite.coordinators.describing import describe_each
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.share_group_describe import (
@@ -23,7 +22,7 @@ async def handle(
     services: Services, context: RequestContext, request: ShareGroupDescribeRequest
 ) -> ShareGroupDescribeResponse:
     def describe(context: RequestContext, group_id: str) -> DescribedGroup:
-        if not services.cluster.features.get(SHARE_VERSION, 0):
+        if not services.serves_groups("share"):
             code = ErrorCode.UNSUPPORTED_VERSION
             return DescribedGroup(group_id=group_id, error_code=code)
         return services.group_coordinator.share.describe(context, group_id)

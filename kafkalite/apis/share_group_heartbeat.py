@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kafkalite.cluster.features import SHARE_VERSION
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequestRow,
@@ -24,7 +23,7 @@ Answer: TypeAlias = "ShareGroupHeartbeatResponseRow | SharedResponse"
 def handle(
     services: Services, context: RequestContext, request: ShareGroupHeartbeatRequestRow
 ) -> Answer | Coroutine[Any, Any, Answer]:
-    if not services.cluster.features.get(SHARE_VERSION, 0):
+    if not services.serves_groups("share"):
         refused: ShareGroupHeartbeatResponseRow
         refused = rows_of(ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
         return refused

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.apis.streams_group_heartbeat import are_streams_groups_served
 from kafkalite.coordinators.describing import describe_each
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.streams_group_describe import (
@@ -22,7 +21,7 @@ async def handle(
     services: Services, context: RequestContext, request: StreamsGroupDescribeRequest
 ) -> StreamsGroupDescribeResponse:
     def describe(context: RequestContext, group_id: str) -> DescribedGroup:
-        if not are_streams_groups_served(services):
+        if not services.serves_groups("streams"):
             code = ErrorCode.UNSUPPORTED_VERSION
             return DescribedGroup(group_id=group_id, error_code=code, topology=None)
         return services.group_coordinator.streams.describe(context, group_id)

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from kafkalite.cluster.features import STREAMS_VERSION
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices
 from kafkalite.requests.topology_names import check_topic_names
@@ -63,7 +62,7 @@ def _answer(
     topology: Topology | None,
 ) -> Answer | Coroutine[Any, Any, Answer]:
     try:
-        if not are_streams_groups_served(services):
+        if not services.serves_groups("streams"):
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         if topology is not None:
             check_topic_names(topology)
@@ -85,11 +84,6 @@ def _answer(
         _say(answered.response, f"Unauthorized to CREATE on topics {', '.join(denied)}.")
         return _row(answered.response)
     return _create(services, context, topics, answered.response)
-
-
-def are_streams_groups_served(services: Services) -> bool:
-    protocols = services.group_coordinator.config.rebalance_protocols
-    return "streams" in protocols and bool(services.cluster.features.get(STREAMS_VERSION, 0))
 
 
 async def _create(

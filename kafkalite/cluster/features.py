@@ -15,8 +15,12 @@ from kafkalite.wire.api_keys import ApiKey
 Level = TypeVar("Level")
 
 METADATA_VERSION: Final = "metadata.version"
-SHARE_VERSION: Final = "share.version"
-STREAMS_VERSION: Final = "streams.version"
+# By the type of groups. A type is served if its feature is finalized (KIP-848, 932, 1071).
+GROUP_FEATURES: Final[Mapping[str, str]] = {
+    "consumer": "group.version",
+    "share": "share.version",
+    "streams": "streams.version",
+}
 
 # name: (lowest, highest) level that can be finalized
 SUPPORTED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
 from kafkalite.apis import Api, Handler
-from kafkalite.cluster.features import SHARE_VERSION, STREAMS_VERSION
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import AT_ONCE, Steps, begun, in_slices, let_go
 from kafkalite.requests.suspension import has_to_wait
@@ -38,8 +37,7 @@ _CONSUMER: Final = -1
 _TOPIC_IDS_SINCE: Final = 13
 _LARGE_BYTES: Final = 32 * 1024
 _SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
-# The APIs of each type of groups. Where that is switched off, all hear so, whatever they may do
-# (KafkaApis.isShareGroupProtocolEnabled and its sisters).
+# The APIs of each type of groups. Where that is switched off, all hear so, whatever they may do.
 _TYPE_OF: Final = {
     **dict.fromkeys((ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE), "consumer"),
     **dict.fromkeys((ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE), "streams"),
@@ -106,13 +104,7 @@ def authorize_gate(authorizer: Authorizer) -> Gate:
 def _is_off(services: Services, api_key: ApiKey) -> bool:
     """True if the API is of a type of groups that is not served now."""
     kind = _TYPE_OF.get(api_key)
-    if kind is None:
-        return False
-    features, protocols = services.cluster.features, services.group_coordinator.config
-    if kind != "share" and kind not in protocols.rebalance_protocols:
-        return True
-    version = {"share": SHARE_VERSION, "streams": STREAMS_VERSION}.get(kind)
-    return version is not None and not features.get(version, 0)
+    return kind is not None and not services.serves_groups(kind)
 
 
 def _access(authorizer: Authorizer, context: RequestContext) -> Access:

@@ -6,14 +6,6 @@ from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.in_memory import Context
 
 
-async def test_the_protocol_may_be_switched_off(autojump_clock, world):
-    await world.start(rebalance_protocols=("classic",))
-    assert await world.consumer().beat() == ErrorCode.UNSUPPORTED_VERSION
-    described = await world.describe_consumer()
-    assert described.error_code == ErrorCode.UNSUPPORTED_VERSION
-    await world.join_all(world.member())
-
-
 async def test_another_node_does_not_answer(autojump_clock, world):
     world.log.leaders = dict.fromkeys(range(4), 2)
     assert await world.consumer().beat() == ErrorCode.NOT_COORDINATOR
@@ -42,9 +34,6 @@ async def test_groups_that_cannot_be_described(autojump_clock, world):
         ("unknown", ErrorCode.GROUP_ID_NOT_FOUND),
         (elsewhere, ErrorCode.NOT_COORDINATOR),
     ]
-    await world.start(rebalance_protocols=("classic",))
-    switched_off = world.coordinator.consumer.describe(Context(1), "here")
-    assert switched_off.error_code == ErrorCode.UNSUPPORTED_VERSION
 
 
 async def test_an_empty_classic_group_gives_way(autojump_clock, world):

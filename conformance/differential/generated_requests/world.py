@@ -16,6 +16,7 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest
+from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
 from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRequest
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
@@ -38,6 +39,7 @@ TOPIC_CHANGES = {ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS}
 # A coordinator loads, or a transaction's markers are on their way: clients ask again.
 NOT_YET = {14, 15, 16, 51}
 RETRY_SECONDS = 3.0
+TIMER_SECONDS = 1.0
 PARKS = {ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP}
 WAKES = PARKS | {
     ApiKey.LEAVE_GROUP,
@@ -125,12 +127,25 @@ class World:
 
         A SyncGroup of a stranger changes nothing and takes the way of a JoinGroup. In Apache Kafka
         that is behind all that is being written, as there is one thread for each way
-        (conftest.py). In kafkalite it is a task of its own.
+        (conftest.py). In kafkalite it is a task of its own. The first rebalance of a group ends by
+        a timer in Apache Kafka, also without a delay: it is waited for, unless the states differ
+        for good, which the next request about the group shows.
         """
         for side in reversed(self.pair.sides):
             name = resolved(group, self.memories[side])
             request = SyncGroupRequest(group_id=name, member_id="a stranger", generation_id=0)
             side.ask(ApiKey.SYNC_GROUP, 4, request, "own")
+        deadline = time.monotonic() + TIMER_SECONDS
+        while len({self.state_of(side, group) for side in self.pair.sides}) > 1:
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.002)
+
+    def state_of(self, side: Side, group: Any) -> tuple[int, str]:
+        """The error that a description has, and the state of the group."""
+        request = DescribeGroupsRequest(groups=[resolved(group, self.memories[side])])
+        (described,) = side.ask(ApiKey.DESCRIBE_GROUPS, 5, request, "own").groups
+        return described.error_code, described.group_state
 
     def connection_of(self, step: Step) -> str:
         """A request that may have to wait has a connection of its own."""

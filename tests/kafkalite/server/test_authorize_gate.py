@@ -17,6 +17,7 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages import fetch, heartbeat, produce
 from kafkalite.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
+from kafkalite.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.delete_acls import DeleteAclsRequest
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
@@ -214,6 +215,10 @@ async def test_handlers_that_wait_are_refused_as_well(
                 AlterShareGroupOffsetsRequest("g"),
                 DeleteShareGroupOffsetsRequest("g"),
             ],
+        ),
+        (
+            "group.version",
+            [ConsumerGroupHeartbeatRequest("g", "m"), ConsumerGroupDescribeRequest(["g"])],
         ),
         (
             "streams.version",
