@@ -189,7 +189,7 @@ def test_topics_that_are_refused_to_who_may_use_the_group(
     assert not found, "\n".join(found)
 
 
-# Of two partitions each, the first and the last of the same topic, the other one refused.
+# Two partitions each: the first and the last of the same topic, the other one refused.
 PLACES = (("open-topic", 0), ("shut-topic", 0), ("open-topic", 7), ("shut-topic", 1))
 
 
@@ -224,7 +224,7 @@ def named_twice(api: ApiKey, ids: dict[str, UUID]) -> Any:
     "api", [ApiKey.OFFSET_COMMIT, ApiKey.OFFSET_DELETE, ApiKey.TXN_OFFSET_COMMIT]
 )
 def test_topics_twice_of_which_some_are_refused(secured: Brokers, pair: Pair, api: ApiKey) -> None:
-    """Those that are not refused are put together, too, and come after the others."""
+    """Topics that are not refused are put together, too, and come after the others."""
     without_acls(secured)
     for broker in secured:
         with logged_in(broker.address(), "root") as root:

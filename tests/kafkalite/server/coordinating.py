@@ -14,7 +14,6 @@ import trio.lowlevel
 
 from kafkalite.apis import APIS
 from kafkalite.clock import SystemClock
-from kafkalite.cluster.features import SHARE_VERSION, STREAMS_VERSION
 from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_coordinator_adapter import TopicNames
@@ -126,10 +125,8 @@ class Coordinating:
             group_coordinator=self.groups,
             transaction_coordinator=self.transactions,
             now_ms=clock.now_ms,
-            cluster=SimpleNamespace(
-                features={STREAMS_VERSION: 1, SHARE_VERSION: 1},
-                has_producer_id=lambda node_id: True,
-            ),
+            serves_groups=lambda kind: True,
+            cluster=SimpleNamespace(has_producer_id=lambda node_id: True),
         )
 
     def copy(self, name: str = OFFSETS_TOPIC) -> None:

@@ -34,6 +34,7 @@ from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatReq
 from kafkalite.wire.messages.streams_group_describe import StreamsGroupDescribeRequest
 from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
+from kafkalite.wire.rows import rows_of
 from tests.kafkalite.acl_filters import deletion
 from tests.kafkalite.conftest import Client, batch
 from tests.kafkalite.security.authorizers import acl, authorizer
@@ -169,7 +170,8 @@ def test_what_one_principal_may_is_no_answer_for_another(api_key: ApiKey) -> Non
     gated = authorize_gate(authorizer(alices))(APIS[api_key], handle)
     nothing: Any = SimpleNamespace()
     context = RequestContext(1, api_key, 9, "c", "10.0.0.1", "SECURED", 0.0, nothing)
-    request: Any = (None, -1, 1000, []) if api_key is ApiKey.PRODUCE else ("", -1, (-1, -1))
+    asked = produce.ProduceRequest if api_key is ApiKey.PRODUCE else fetch.FetchRequest
+    request: Any = rows_of(asked())
     for name in ("alice", "bob", "alice"):
         context.principal = Principal("User", name)
         gated(nothing, context, request)
