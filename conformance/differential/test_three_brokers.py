@@ -15,6 +15,7 @@ from conformance.differential.three_processes import KINDS
 pytestmark = pytest.mark.xdist_group("three-brokers")
 
 
+@pytest.mark.long
 def test_records_are_deleted_while_replicas_stand_still_and_die() -> None:
     with ThreadPoolExecutor(len(KINDS)) as pool:
         theirs, ours = pool.map(three_deletions.run, KINDS)

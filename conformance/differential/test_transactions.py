@@ -165,6 +165,24 @@ def test_what_is_seen_at_every_step(transactions: Transactions, generation: int)
     t.see_all()
 
 
+@pytest.mark.parametrize("version", [4, 11, 12])
+@pytest.mark.parametrize("offset", [0, 2])
+@pytest.mark.parametrize("max_bytes", [0, 1, 70, 100, 150, 10_000])
+def test_aborted_transactions_within_limits(
+    transactions: Transactions, max_bytes: int, offset: int, version: int
+) -> None:
+    """A batch that does not fit comes without a list of them, no room at all with one."""
+    t = transactions
+    for count in (1, 3):
+        for partition in (0, 1):
+            sequence = t.next_sequence(partition, count)
+            t.produce(12, partition=partition, count=count, sequence=sequence)
+        t.end(5, commit=False)
+        t.state()
+    t.fetch_within(max_bytes, 1 << 20, version, offset=offset)
+    t.fetch_within(1 << 20, max_bytes, version, offset=offset)
+
+
 def listed(t: Transactions, version: int, **filters: Any) -> None:
     """Only this producer's: others time out, on one broker a little earlier than on the other."""
 

@@ -263,25 +263,9 @@ class Transactions:
         self.pair.ask(ApiKey.OFFSET_FETCH, 9, self.offset_request(require_stable=require_stable))
 
     def fetch(self, version: int = 12) -> None:
-        """The view of each isolation level, without records: their ids and times differ."""
+        """The view of each isolation level, and the ends of both partitions."""
         for isolation_level in (0, 1):
-            partitions = [
-                FetchPartition(partition=index, fetch_offset=0, partition_max_bytes=1 << 20)
-                for index in (0, 1)
-            ]
-            request = FetchRequest(
-                isolation_level=isolation_level,
-                max_wait_ms=0,
-                session_epoch=-1,
-                topics=[FetchTopic(topic=self.topic, partitions=partitions)],
-            )
-            api = ApiKey.FETCH
-            answers = [side.ask(api, version, request) for side in self.sides]
-            for answer in answers:
-                for topic in answer.responses:
-                    for partition in topic.partitions:
-                        partition.records = b"%d bytes" % len(partition.records)
-            self.pair.compare(f"{api.name} v{version}", *answers, api=api, version=version)
+            self.fetch_within(1 << 20, 1 << 20, version, isolation_level)
             latest = [ListOffsetsPartition(partition_index=index, timestamp=-1) for index in (0, 1)]
             listing = ListOffsetsRequest(
                 replica_id=-1,
@@ -289,6 +273,36 @@ class Transactions:
                 topics=[ListOffsetsTopic(name=self.topic, partitions=latest)],
             )
             self.pair.ask(ApiKey.LIST_OFFSETS, 7, listing)
+
+    def fetch_within(
+        self,
+        max_bytes: int,
+        partition_max_bytes: int,
+        version: int = 12,
+        isolation_level: int = 1,
+        offset: int = 0,
+    ) -> None:
+        """Both partitions within these limits, without records: their ids and times differ."""
+        partitions = [
+            FetchPartition(
+                partition=index, fetch_offset=offset, partition_max_bytes=partition_max_bytes
+            )
+            for index in (0, 1)
+        ]
+        request = FetchRequest(
+            isolation_level=isolation_level,
+            max_wait_ms=0,
+            max_bytes=max_bytes,
+            session_epoch=-1,
+            topics=[FetchTopic(topic=self.topic, partitions=partitions)],
+        )
+        api = ApiKey.FETCH
+        answers = [side.ask(api, version, request) for side in self.sides]
+        for answer in answers:
+            for topic in answer.responses:
+                for partition in topic.partitions:
+                    partition.records = b"%d bytes" % len(partition.records)
+        self.pair.compare(f"{api.name} v{version}", *answers, api=api, version=version)
 
     def producers(self) -> None:
         request = DescribeProducersRequest(

@@ -123,6 +123,7 @@ class Committer:
         self._thread.join()
 
 
+@pytest.mark.long
 def test_coordinators_are_killed_and_no_offset_goes_back(
     tmp_path: Path, closing: ExitStack
 ) -> None:

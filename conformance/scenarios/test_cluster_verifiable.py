@@ -114,6 +114,7 @@ def consumed(cluster: QuorumCluster, broker: int, config: Path) -> Values:
     return by_partition(events, "record_data")
 
 
+@pytest.mark.long
 def test_every_placement_of_leaders(cluster: QuorumCluster, tmp_path: Path) -> None:
     create(cluster)
     sent = told(

@@ -87,7 +87,7 @@ class Writer(threading.Thread):
             time.sleep(0.01)
 
 
-@pytest.mark.parametrize("end", ["kill", "stop"])
+@pytest.mark.parametrize("end", ["kill", pytest.param("stop", marks=pytest.mark.long)])
 def test_nothing_acknowledged_is_lost_and_nothing_comes_twice(
     new_broker: Callable[[], Broker], topic: str, end: str
 ) -> None:

@@ -161,7 +161,7 @@ def kind_of_group(broker: Broker) -> str:
     return str(group.type).lower()
 
 
-@pytest.mark.parametrize("protocols", [("consumer", "consumer"), ("consumer", "classic")])
+@pytest.mark.parametrize("protocols", [pytest.param(("consumer", "consumer"), marks=pytest.mark.long), ("consumer", "classic")])
 def test_members_live_through_a_killed_broker(
     join: Any, broker: Broker, protocols: tuple[str, str]
 ) -> None:
@@ -182,7 +182,7 @@ def test_members_live_through_a_killed_broker(
     assert sum(shares(members)) == 6
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("protocol", [pytest.param("classic", marks=pytest.mark.long), "consumer"])
 def test_java_consumers(broker: Broker, protocol: str) -> None:
     """The console consumer reads, and its group is seen from the outside."""
     arguments = [

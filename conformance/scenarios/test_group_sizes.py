@@ -38,7 +38,7 @@ GROUP_COUNT = 500
 SECONDS = 90
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+@pytest.mark.parametrize("protocol", [pytest.param("classic", marks=pytest.mark.long), "consumer"])
 def test_two_hundred_consumers_share_two_hundred_partitions(
     broker: Broker,
     admin: AdminClient,

@@ -67,6 +67,7 @@ def members_of(bootstrap: str, groups: list[Group]) -> dict[str, set[str]]:
     }
 
 
+@pytest.mark.long
 def test_the_coordinator_moves_to_another_node(closing: ExitStack) -> None:
     """Its node goes, and comes back: the members find the new one, and stay the same members."""
     configs = {**CONFIGS, "offsets.topic.replication.factor": "3"}

@@ -48,7 +48,9 @@ INTERNAL = ("__consumer_offsets", "__transaction_state")
 pytestmark = pytest.mark.xdist_group("cluster")
 
 
-@pytest.fixture(params=["1", "2"], ids=["min-isr-1", "min-isr-2"])
+@pytest.fixture(
+    params=["1", pytest.param("2", marks=pytest.mark.long)], ids=["min-isr-1", "min-isr-2"]
+)
 def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[QuorumCluster]:
     min_isr = {"min.insync.replicas": str(request.param)}
     made = QuorumCluster(tmp_path, kafkalite=3, properties=min_isr)

@@ -274,6 +274,7 @@ def wait_until_gone(cluster: QuorumCluster, some: list[tuple[str, int]], to: int
             time.sleep(0.05)
 
 
+@pytest.mark.long
 def test_all_goes_to_apache_kafka_and_comes_back(
     grown: tuple[MixedCluster, KeptGroups], tmp_path: Path
 ) -> None:

@@ -19,6 +19,7 @@ MEASURED = 3
 MOST_BYTES = 300_000_000
 
 
+@pytest.mark.long
 def test_a_thousand_topics(new_broker: NewBroker, pytestconfig: pytest.Config) -> None:
     broker = new_broker()
     if broker.kind == "kafka":

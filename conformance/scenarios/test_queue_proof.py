@@ -13,16 +13,14 @@ CLUSTER_SECONDS = 12
 FORGETFUL = ("-m", "conformance.queue_proof.forgetful")
 
 
-@pytest.mark.slow
 def test_accepted_records_never_come_again(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     assert prove(pytestconfig.getoption("--broker"), SECONDS, seed, tmp_path) is None
 
 
-@pytest.mark.slow
 @pytest.mark.xdist_group("cluster")
-@pytest.mark.parametrize("kind", ["cluster", "mixed"])
+@pytest.mark.parametrize("kind", [pytest.param("cluster", marks=pytest.mark.long), "mixed"])
 def test_accepted_records_never_come_again_from_three_brokers(
     pytestconfig: pytest.Config, tmp_path: Path, kind: str
 ) -> None:
@@ -33,7 +31,6 @@ def test_accepted_records_never_come_again_from_three_brokers(
     assert prove(kind, CLUSTER_SECONDS, seed, tmp_path, node_count=3) is None
 
 
-@pytest.mark.slow
 def test_a_broker_that_forgets_is_found_out(pytestconfig: pytest.Config, tmp_path: Path) -> None:
     if pytestconfig.getoption("--broker") != "kafkalite":
         pytest.skip("the fault is planted into kafkalite")

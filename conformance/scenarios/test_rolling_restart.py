@@ -169,6 +169,7 @@ def levels(cluster: QuorumCluster) -> dict[str, str]:
     return {row[1]: row[row.index("FinalizedVersionLevel:") + 1] for row in rows}
 
 
+@pytest.mark.long
 def test_brokers_are_restarted_and_upgraded_under_load(cluster: QuorumCluster) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap, "log_level": 0})
     new = [NewTopic(each, PARTITIONS, 3) for each in (TOPIC, TRANSACTED)]

@@ -79,7 +79,7 @@ def results(broker: Broker, application: Application, expected: int) -> dict[str
     return found
 
 
-@pytest.mark.parametrize("guarantee", ["at_least_once", "exactly_once_v2"])
+@pytest.mark.parametrize("guarantee", [pytest.param("at_least_once", marks=pytest.mark.long), "exactly_once_v2"])
 def test_words_are_counted(quick: Broker, start: Any, guarantee: str) -> None:
     one = start("one", guarantee)
     say(quick, one, "a b a c a b")
@@ -113,7 +113,7 @@ def test_an_instance_comes_and_another_is_killed(quick: Broker, start: Any) -> N
     two.close()
 
 
-@pytest.mark.parametrize("has_state", [True, False])
+@pytest.mark.parametrize("has_state", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_an_instance_is_restarted(
     quick: Broker, start: Any, tmp_path: Path, has_state: bool
 ) -> None:
@@ -140,6 +140,7 @@ def one_standby(broker: Broker, application: Application) -> None:
     ran("kafka-configs", broker, "--alter", *which, "--add-config", config)
 
 
+@pytest.mark.long
 def test_standbys(quick: Broker, start: Any) -> None:
     one = start("one")
     one_standby(quick, one)
@@ -164,7 +165,7 @@ def test_the_broker_is_killed(quick: Broker, start: Any) -> None:
     one.close()
 
 
-@pytest.mark.parametrize("protocol", ["classic", "streams"])
+@pytest.mark.parametrize("protocol", [pytest.param("classic", marks=pytest.mark.long), "streams"])
 def test_windows_are_counted_exactly_once(quick: Broker, start: Any, protocol: str) -> None:
     """One of two instances is killed with a transaction open; the other has its state."""
     base_ms = int(time.time()) // 10 * 10_000

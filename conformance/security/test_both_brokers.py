@@ -35,7 +35,10 @@ from conformance.security.ways import Way, ways
 SECONDS = 300
 RECORD_SECONDS = 60
 PROGRAMS = Path(__file__).parent / "programs"
-on_both = pytest.mark.parametrize("which", [0, 1], ids=["kafka", "kafkalite"])
+# Apache Kafka, which shows that the programs are right, and kafkalite.
+on_both = pytest.mark.parametrize(
+    "which", [pytest.param(0, marks=pytest.mark.long), 1], ids=["kafka", "kafkalite"]
+)
 
 
 def client_of(name: str, program: str) -> Client:

@@ -16,7 +16,7 @@ from conformance.security.test_access import Brokers, pair, secured, topic_ids
 
 __all__ = ["pair", "secured", "seeded"]  # the fixtures
 
-REQUESTS = 1000
+REQUESTS = 400
 
 
 def test_stories(secured: Brokers, pair: Pair, seeded: Seeded, pytestconfig: pytest.Config) -> None:

@@ -96,6 +96,7 @@ def test_a_changed_password_counts_at_once(broker: FlaggedKafkalite, tmp_path: P
     assert "SaslAuthenticationException" in again.output + again.errors
 
 
+@pytest.mark.long
 def test_a_delegation_token_logs_in_for_its_owner(broker: FlaggedKafkalite, tmp_path: Path) -> None:
     root = Admin(broker, tmp_path)
     created = root.must(

@@ -130,8 +130,15 @@ def closing() -> Iterator[contextlib.ExitStack]:
         yield stack
 
 
-@pytest.mark.parametrize("rack", ["", "rack-1"], ids=["no rack", "a rack"])
-@pytest.mark.parametrize("first", ["kafka", "kafkalite"])
+@pytest.mark.parametrize(
+    ("first", "rack"),
+    [
+        ("kafkalite", "rack-1"),
+        pytest.param("kafka", "", marks=pytest.mark.long),
+        pytest.param("kafka", "rack-1", marks=pytest.mark.long),
+        pytest.param("kafkalite", "", marks=pytest.mark.long),
+    ],
+)
 def test_both_write_the_same_hash(
     start: Start, closing: contextlib.ExitStack, first: str, rack: str
 ) -> None:

@@ -116,7 +116,7 @@ def send(broker: Broker, count: int) -> None:
     assert sender.flush(10) == 0
 
 
-@pytest.mark.parametrize("first", ["kafka", "kafkalite"])
+@pytest.mark.parametrize("first", [pytest.param("kafka", marks=pytest.mark.long), "kafkalite"])
 def test_accepted_here_is_gone_there(start: Start, first: str) -> None:
     writer = start(first, None, **PROPERTIES)
     create(writer.bootstrap, "work")

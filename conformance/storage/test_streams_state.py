@@ -80,7 +80,7 @@ def begin(side: Side) -> int:
     return epoch
 
 
-@pytest.mark.parametrize("first", ["kafka", "kafkalite"])
+@pytest.mark.parametrize("first", [pytest.param("kafka", marks=pytest.mark.long), "kafkalite"])
 def test_a_group_is_the_same_there(start: Start, first: str) -> None:
     writer = start(first, None)
     create(writer.bootstrap, TOPIC, 4)

@@ -45,7 +45,7 @@ def serious(page: Any) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 @pytest.mark.parametrize("view", VIEWS)
 def test_nothing_serious_is_found(opened: Open, axe: str, view: str, scheme: str) -> None:
     # The policy would not let a stranger's script in.

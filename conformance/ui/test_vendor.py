@@ -14,6 +14,7 @@ from conformance.ui.vendor import LIST, TAKEN, packed
 LISTED = json.loads(LIST.read_text())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("package", LISTED)
 def test_files_are_npms_own(package: str) -> None:
     if shutil.which("npm") is None:

@@ -70,7 +70,8 @@ class ControlledCluster:
         self.root = root
         self._config = config
         self._keeps_directory = keeps_directory
-        self.files = FaultyFiles(FILES if keeps_directory else UnsyncedFiles())
+        is_synced = keeps_directory or config.boolean("kafkalite.durable")
+        self.files = FaultyFiles(FILES if is_synced else UnsyncedFiles())
         self._number = 0
         self._core: Core
         self._spare = Spare(self._opening_spare)

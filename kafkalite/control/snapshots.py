@@ -2,7 +2,8 @@
 written.
 
 A segment that is closed is never written again, so a link to it is a copy. Of active
-segments, and of all small files, the bytes are copied. The metadata log and the checkpoints
+segments, and of all small files, the bytes are copied; an active segment with many bytes is
+closed first. The metadata log and the checkpoints
 are as they are at the moment, taken in one turn of the loop, and the mark of a clean shutdown
 makes opening the copy quick.
 """
@@ -27,6 +28,7 @@ from kafkalite.log.files import (
 from kafkalite.log.log import Log
 from kafkalite.log.meta_properties import read_meta_properties, write_meta_properties
 
+_MOST_COPIED_BYTES: Final = 1 << 20
 # Beside the logs of a snapshot: the cluster's time in ms. Apache Kafka does not look at it.
 _TIME: Final = "kafkalite-snapshot-time"
 
@@ -49,6 +51,8 @@ def prepare(broker: Broker) -> Plan:
     """
     manager = broker.services.logs.manager
     for log in manager.logs:
+        if log.segments.active.size > _MOST_COPIED_BYTES:
+            log.roll()
         log.settle()
     manager.checkpoint()
     plan = Plan(broker.services.now_ms(), [], [])

@@ -269,9 +269,9 @@ class FetchReader:
         )
         self._partitions.append((target, partition))
         aborted: Sequence[AbortedTransactionRow] | None = None
-        if self._committed_only:
+        if result.aborted_transactions is not None:
             aborted = [
-                (each.producer_id, each.first_offset) for each in result.aborted_transactions or ()
+                (each.producer_id, each.first_offset) for each in result.aborted_transactions
             ]
         return (
             target.index,

@@ -211,3 +211,22 @@ def test_aborted_transactions_are_those_of_the_slice_that_is_read(disk: Disk) ->
     assert result.aborted_transactions is not None
     # Up to the next entry of the offset index: some more than the batch, far fewer than all.
     assert [each.first_offset for each in result.aborted_transactions] == [0]
+
+
+@pytest.mark.parametrize(("max_bytes", "told"), [(0, [0]), (1, None), (60, None)])
+def test_aborted_transactions_where_the_first_batch_does_not_fit(
+    disk: Disk, max_bytes: int, told: list[int] | None
+) -> None:
+    """None are told of a batch that is too large; all up to the next entry of the index where
+    there is no room at all."""
+    log = disk.log(config=LogConfig(segment_bytes=10_000, index_interval_bytes=0))
+    producer = Producer(disk, log, producer_id=1)
+    for i in range(3):
+        producer.append(0, epoch=i, transactional=True)
+        producer.end(commit=False, epoch=i)
+    result = log.read(
+        0, max_bytes, upper_bound=6, minimum_one_batch=False, with_aborted_transactions=True
+    )
+    assert result.records == b""
+    aborted = result.aborted_transactions
+    assert (aborted and [each.first_offset for each in aborted]) == told

@@ -62,7 +62,7 @@ OF_TRANSACTIONS = (
 )
 LATEST = -1
 # Three nodes take their time: ten a second on a quiet machine.
-REQUESTS = 400
+REQUESTS = 200
 # A new leader reads the state of a share partition from another node before it has records.
 NEW_LEADER_MS = 2000
 _numbers = itertools.count(1)

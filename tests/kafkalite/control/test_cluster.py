@@ -10,6 +10,7 @@ import pytest
 
 from kafkalite.control.problems import Problem
 from kafkalite.faults import drop
+from kafkalite.log.files import Files
 from kafkalite.testing import broker
 from tests.kafkalite.control.clients import Polling, consumer, produced, producer
 
@@ -43,6 +44,25 @@ def test_a_broker_comes_back_on_its_data(k: broker) -> None:
         assert [record.value for record in k.records("t")][:2] == ["1", "2"]
         assert produced(k) == [None]
     assert len(k.records("t")) == 4
+
+
+@pytest.mark.parametrize("is_durable", [False, True])
+def test_temporary_data_is_synced_where_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, is_durable: bool
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(Files, "sync", lambda self, descriptor: synced.append(descriptor))
+    config = {"log.flush.interval.messages": 1, "kafkalite.durable": str(is_durable).lower()}
+    with broker(config) as b:
+        for turn in range(2):
+            b.create_topic("t")
+            synced.clear()
+            b.produce("t", "v")
+            deadline = time.monotonic() + (20 if is_durable else 0.2)
+            while not synced and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert bool(synced) == is_durable, turn
+            b.reset()
 
 
 def test_the_metrics_keep_their_port() -> None:

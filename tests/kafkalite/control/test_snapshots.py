@@ -48,6 +48,19 @@ def test_a_snapshot_is_gone_back_to(k: broker) -> None:
         k.restore("none")
 
 
+@pytest.mark.parametrize(("size", "linked"), [(100_000, 0), (600_000, 3)])
+def test_many_bytes_are_linked_and_not_copied(k: broker, size: int, linked: int) -> None:
+    """An active segment of more than 1 MiB is rolled first: its files are linked."""
+    k.create_topic("t")
+    for value in range(2):
+        k.produce("t", f"{value:0{size}}")
+    assert k.snapshot("s").linked == linked
+    k.produce("t", "more")
+    k.restore("s")
+    assert [(record.value or "")[-1:] for record in k.records("t")] == ["0", "1"]
+    assert produced(k) == [None]
+
+
 def test_the_time_of_a_snapshot_is_gone_back_to(k: broker, tmp_path: Path) -> None:
     k.create_topic("t")
     k.clock.advance("7d")
