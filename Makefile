@@ -76,8 +76,8 @@ wheels: $(VENV)/.installed-test ## compiled wheels of every Python and platform 
 	$(BIN)/python -m pip install -q 'cibuildwheel>=3,<4'
 	$(BIN)/python -m cibuildwheel --platform linux --output-dir dist
 
-slow: $(VENV)/.installed-test ## the long ones: processes, crashes at every operation, EXAMPLES=20 of every message
-	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),20) KAFKALITE_ELEMENTS=$(or $(ELEMENTS),20000) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
+slow: $(VENV)/.installed-test ## the long ones: processes, crashes at every operation, EXAMPLES=8 of every message
+	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),8) KAFKALITE_ELEMENTS=$(or $(ELEMENTS),20000) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
 
 conformance: $(VENV)/.installed-test java-if-any ## real clients against a started kafkalite
 	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m "not long" conformance

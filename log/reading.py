@@ -74,7 +74,7 @@ def read(
             if found is not None:
                 position, records = found
                 size = 0 if records is None else records.size
-                # Of a batch that does not fit nothing is told; of no room at all, everything.
+                # Nothing is told of a batch that does not fit; everything, where there is no room.
                 fits = size > 0 or max_bytes == 0 or end <= position
                 aborted = None
                 if with_aborted_transactions and fits:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from conformance.harness.broker import SMALL
 from conformance.harness.class_archives import BROKER_ARCHIVE, TOOLS_ARCHIVE, archive_flags
+from conformance.harness.formatting import format_storage
 from conformance.harness.jars import kafka_jars
 from conformance.harness.java import find_java
 from conformance.harness.ports import free_ports
@@ -97,10 +98,16 @@ class ApacheKafka:
         file.write_text("".join(f"{name}={value}\n" for name, value in everything.items()))
         if (self.home(node_id) / "data" / "meta.properties").exists():
             return  # a directory that has had a broker
-        arguments = ("format", "-t", self.cluster_id, "-c", str(file))
-        format_command = java_command("kafka.tools.StorageTool", *arguments, jars=self.jars)
+        arguments = ("-t", self.cluster_id, "-c", str(file))
+        if self.jars is None:
+            format_storage(*arguments)
+            return
         answer = subprocess.run(
-            format_command, check=False, capture_output=True, text=True, timeout=START_SECONDS
+            java_command("kafka.tools.StorageTool", "format", *arguments, jars=self.jars),
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
         )
         if answer.returncode != 0:
             raise DidNotStart(f"format failed:\n{answer.stdout}{answer.stderr}")

@@ -19,6 +19,7 @@ from typing import Protocol
 from conformance.harness.apache_kafka import JVM_FLAGS, START_SECONDS, java_command
 from conformance.harness.broker import SMALL
 from conformance.harness.broker_links import BrokerLinks
+from conformance.harness.formatting import format_storage
 from conformance.harness.kafkalite import PYTHON, ROOT, environment
 from conformance.harness.ports import free_ports
 from conformance.harness.process import DidNotStart, Process
@@ -152,19 +153,15 @@ class QuorumCluster:
         return node_id not in self.kafkalite
 
     def format(self, node_id: int) -> None:
-        file = str(self.file(node_id))
-        if not self.is_formatted_by_kafka(node_id):
-            command = [PYTHON, *PROGRAM, "format", "-t", self.cluster_id, "-c", file]
-        else:
-            flags: tuple[str, ...] = ()
+        arguments: tuple[str, ...] = ("-t", self.cluster_id, "-c", str(self.file(node_id)))
+        if self.is_formatted_by_kafka(node_id):
             if node_id in self.controllers:
-                flags += FORMAT_FLAGS if self.secured else ()
-                flags += ("--release-version", self.release) if self.release else ()
-            command = java_command(
-                *("kafka.tools.StorageTool", "format", "-t", self.cluster_id, "-c", file), *flags
-            )
+                arguments += FORMAT_FLAGS if self.secured else ()
+                arguments += ("--release-version", self.release) if self.release else ()
+            format_storage(*arguments)
+            return
         answer = subprocess.run(
-            command,
+            [PYTHON, *PROGRAM, "format", *arguments],
             check=False,
             capture_output=True,
             text=True,

@@ -268,7 +268,8 @@ def test_a_group_of_one_replica_is_coordinated_here(mixed: QuorumCluster) -> Non
 
 
 @pytest.mark.parametrize(
-    ("kind", "seed", "first"), [("mixed", 1, "kill"), pytest.param("all_kafkalite", 9, "part", marks=pytest.mark.long)]
+    ("kind", "seed", "first"),
+    [("mixed", 1, "kill"), pytest.param("all_kafkalite", 9, "part", marks=pytest.mark.long)],
 )
 def test_nothing_acknowledged_is_lost(
     kind: str, seed: int, first: str, request: pytest.FixtureRequest, tmp_path: Path

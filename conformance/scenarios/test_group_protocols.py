@@ -161,7 +161,10 @@ def kind_of_group(broker: Broker) -> str:
     return str(group.type).lower()
 
 
-@pytest.mark.parametrize("protocols", [pytest.param(("consumer", "consumer"), marks=pytest.mark.long), ("consumer", "classic")])
+@pytest.mark.parametrize(
+    "protocols",
+    [pytest.param(("consumer", "consumer"), marks=pytest.mark.long), ("consumer", "classic")],
+)
 def test_members_live_through_a_killed_broker(
     join: Any, broker: Broker, protocols: tuple[str, str]
 ) -> None:

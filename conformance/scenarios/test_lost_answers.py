@@ -25,7 +25,14 @@ LOSSY = {
 }
 
 
-@pytest.mark.parametrize("client", ["librdkafka", pytest.param("aiokafka", marks=pytest.mark.long), pytest.param("java", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "client",
+    [
+        "librdkafka",
+        pytest.param("aiokafka", marks=pytest.mark.long),
+        pytest.param("java", marks=pytest.mark.long),
+    ],
+)
 def test_a_copy_in_transactions(
     broker: Broker, client: str, unique: object, tmp_path: Path
 ) -> None:

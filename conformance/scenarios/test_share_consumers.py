@@ -82,7 +82,9 @@ def numbers(count: int) -> list[str]:
     return [f"v{number}" for number in range(count)]
 
 
-@pytest.mark.parametrize("scenario", ["implicit", pytest.param("explicit", marks=pytest.mark.long), "release", "renew"])
+@pytest.mark.parametrize(
+    "scenario", ["implicit", pytest.param("explicit", marks=pytest.mark.long), "release", "renew"]
+)
 def test_every_record_is_accepted_once(quick: Broker, unique: Any, scenario: str) -> None:
     topic, group = topic_of(quick, unique("topic"), *numbers(20)), unique("group")
     from_the_start(quick, group)
@@ -94,7 +96,9 @@ def test_every_record_is_accepted_once(quick: Broker, unique: Any, scenario: str
         assert "2=1" in seen["deliveries"]
 
 
-@pytest.mark.parametrize(("scenario", "count"), [pytest.param("keep", 1, marks=pytest.mark.long), ("late", 2)])
+@pytest.mark.parametrize(
+    ("scenario", "count"), [pytest.param("keep", 1, marks=pytest.mark.long), ("late", 2)]
+)
 def test_a_lock_lasts_as_long_as_it_is_renewed(
     new_broker: NewBroker, unique: Any, scenario: str, count: int
 ) -> None:
@@ -188,7 +192,14 @@ def test_the_consoles_consumer(quick: Broker, unique: Any) -> None:
     assert ran(*groups, "--list").lines == []
 
 
-@pytest.mark.parametrize("mode", ["auto", pytest.param("sync", marks=pytest.mark.long), pytest.param("async", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "mode",
+    [
+        "auto",
+        pytest.param("sync", marks=pytest.mark.long),
+        pytest.param("async", marks=pytest.mark.long),
+    ],
+)
 def test_the_verifiable_consumer(quick: Broker, unique: Any, mode: str) -> None:
     topic, group = topic_of(quick, unique("topic"), *numbers(100)), unique("group")
     answer = run_tool(

@@ -79,7 +79,9 @@ def results(broker: Broker, application: Application, expected: int) -> dict[str
     return found
 
 
-@pytest.mark.parametrize("guarantee", [pytest.param("at_least_once", marks=pytest.mark.long), "exactly_once_v2"])
+@pytest.mark.parametrize(
+    "guarantee", [pytest.param("at_least_once", marks=pytest.mark.long), "exactly_once_v2"]
+)
 def test_words_are_counted(quick: Broker, start: Any, guarantee: str) -> None:
     one = start("one", guarantee)
     say(quick, one, "a b a c a b")

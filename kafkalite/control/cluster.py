@@ -66,8 +66,7 @@ class ControlledCluster:
         loop: Loop | None = None,
     ) -> None:
         self.name, self.log_name, self.within = name, "", ""
-        self.loop = loop
-        self.root = root
+        self.loop, self.root = loop, root
         self._config = config
         self._keeps_directory = keeps_directory
         is_synced = keeps_directory or config.boolean("kafkalite.durable")
