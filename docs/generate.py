@@ -18,6 +18,7 @@ from conformance.report import card
 from kafkalite.__main__ import main as kafkalite
 from kafkalite.apis import APIS
 from kafkalite.config import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
+from kafkalite.config.profiles import PROFILES
 from kafkalite.config.sources import built_in
 from kafkalite.control.verbs import VERBS
 from kafkalite.group_coordinator import classic_group, modern_member
@@ -45,6 +46,16 @@ def command_help() -> str:
     with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
         kafkalite(["--help"])
     return f"```\n{out.getvalue().rstrip()}\n```"
+
+
+def test_profile() -> str:
+    lines = ["| config | with the profile | Apache Kafka |", "|---|--:|--:|"]
+    for name, value in PROFILES["test"].items():
+        default = BROKER_CONFIGS[name].default
+        if name == "log.retention.ms":
+            default = f"{BROKER_CONFIGS['log.retention.hours'].default} hours"
+        lines.append(f"| `{name}` | {value} | {default} |")
+    return "\n".join(lines)
 
 
 def findings() -> str:
@@ -115,7 +126,12 @@ def diagram(transitions: Mapping[Enum, Mapping[Enum, Enum]]) -> str:
 
 
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
-    "README.md": {"apis": apis, "help": command_help, "report card": card.summary},
+    "README.md": {
+        "profile": test_profile,
+        "apis": apis,
+        "help": command_help,
+        "report card": card.summary,
+    },
     "docs/compatibility.md": {
         "scenarios": card.scenarios,
         "spark": card.spark,

@@ -179,6 +179,15 @@ def test_a_crowd_leaves_files_and_modules_to_those_who_are_served(tmp_path: Path
             assert len(late.recv(8)) == 8
 
 
+@pytest.mark.parametrize(("flags", "value"), [(["--durable"], "true"), ([], "false")])
+def test_the_flag_for_durable_data(
+    capsys: pytest.CaptureFixture[str], flags: list[str], value: str
+) -> None:
+    assert main([*flags, "--temporary", "--configs"]) == 0
+    (line,) = [each for each in capsys.readouterr().out.splitlines() if "kafkalite.durable" in each]
+    assert line.split()[1] == value
+
+
 def test_a_temporary_directory_is_gone_at_exit(tmp_path: Path) -> None:
     ready_file = tmp_path / "ready.json"
     with started("--ready-file", str(ready_file), "--temporary") as process:
