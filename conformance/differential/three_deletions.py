@@ -24,6 +24,11 @@ from kafkalite.wire.messages.delete_records import (
     DeleteRecordsRequest,
     DeleteRecordsTopic,
 )
+from kafkalite.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 
 RECORD_COUNT = 20
 TIMEOUT_MS = 2000
@@ -68,10 +73,17 @@ def fill(client: Client, replicas: list[int]) -> None:
     body = CreateTopicsRequest(topics=[assigned_topic("t", [replicas], {})], timeout_ms=10_000)
     answer = client.ask(ApiKey.CREATE_TOPICS, 7, body)
     assert answer.topics[0].error_code == 0, answer
-    written = 0
-    while written < RECORD_COUNT:  # until the first have a leader
-        code, _ = client.produce(answer.topics[0].topic_id, b"v")
-        written += code == 0
+    # A record that was answered with an error may have been written.
+    while end_offset(client) < RECORD_COUNT:
+        client.produce(answer.topics[0].topic_id, b"v")
+
+
+def end_offset(client: Client) -> int:
+    """The offset behind the last record; -1 while nobody leads."""
+    partition = ListOffsetsPartition(partition_index=0, timestamp=-1)
+    body = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=[partition])])
+    answer = client.ask(ApiKey.LIST_OFFSETS, 7, body)
+    return int(answer.topics[0].partitions[0].offset)
 
 
 def deleted(client: Client, offset: int) -> Answer:
