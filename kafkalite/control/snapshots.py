@@ -3,9 +3,8 @@ written.
 
 A segment that is closed is never written again, so a link to it is a copy. Of active
 segments, and of all small files, the bytes are copied; an active segment with many bytes is
-closed first. The metadata log and the checkpoints
-are as they are at the moment, taken in one turn of the loop, and the mark of a clean shutdown
-makes opening the copy quick.
+closed first. The metadata log and the checkpoints are as they are at the moment, taken in one
+turn of the loop, and the mark of a clean shutdown makes opening the copy quick.
 """
 
 from __future__ import annotations
@@ -51,8 +50,7 @@ def prepare(broker: Broker) -> Plan:
     """
     manager = broker.services.logs.manager
     for log in manager.logs:
-        if log.segments.active.size > _MOST_COPIED_BYTES:
-            log.roll()
+        _close_many_bytes(log)
         log.settle()
     manager.checkpoint()
     plan = Plan(broker.services.now_ms(), [], [])
@@ -65,6 +63,15 @@ def prepare(broker: Broker) -> Plan:
             elif path.name not in (LOCK, CLEAN_SHUTDOWN, _TIME):
                 plan.copies.append((path, Path(path.name), path.stat().st_size))
     return plan
+
+
+def _close_many_bytes(log: Log) -> None:
+    """Begin a new segment where the active one has many bytes. Raises KafkaError."""
+    if log.offline_reason is None and log.segments.active.size > _MOST_COPIED_BYTES:
+        try:
+            log.roll()
+        except OSError as error:
+            raise log.storage_error(error) from error
 
 
 def _plan_log(path: Path, into: Path, log: Log, plan: Plan) -> None:

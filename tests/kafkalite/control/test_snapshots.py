@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import tarfile
+from errno import EIO, ENOSPC
 from hashlib import sha256
 from pathlib import Path
 
@@ -11,11 +13,13 @@ import pytest
 from kafkalite.control.problems import Problem
 from kafkalite.control.snapshots import carry_out, is_closed_segment, prepare, unfold, view
 from kafkalite.log.files import FILES
+from kafkalite.log.log import Log
 from kafkalite.log.meta_properties import (
     MetaProperties,
     read_meta_properties,
     write_meta_properties,
 )
+from kafkalite.log.segment import LogSegment
 from kafkalite.testing import broker
 from tests.kafkalite.control.clients import produced
 
@@ -59,6 +63,50 @@ def test_many_bytes_are_linked_and_not_copied(k: broker, size: int, linked: int)
     k.restore("s")
     assert [(record.value or "")[-1:] for record in k.records("t")] == ["0", "1"]
     assert produced(k) == [None]
+
+
+def test_a_log_that_is_offline_is_left_as_it_is(k: broker) -> None:
+    """Its files are taken along, and nothing is written beside them."""
+    k.create_topic("t")
+    for _ in range(2):
+        k.produce("t", "v" * 600_000)
+    log = log_of(k)
+    log.storage_error(OSError(EIO, "broken"))
+    before = sorted(path.name for path in log.directory.iterdir())
+    k.snapshot("s")
+    assert sorted(path.name for path in log.directory.iterdir()) == before
+
+
+@pytest.mark.parametrize("code", [EIO, ENOSPC])
+def test_a_disk_that_fails_while_a_segment_is_rolled(
+    k: broker, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    """One sentence says why there is no snapshot. A full disk passes, a broken one does not."""
+    k.create_topic("t")
+    k.create_topic("u")
+    for _ in range(2):
+        k.produce("t", "v" * 600_000)
+    log = log_of(k)
+
+    def failing(path: Path, *_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code), str(path))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LogSegment, "create", failing)
+        with pytest.raises(Problem, match=f"no snapshot was taken: .*t-0: {os.strerror(code)}"):
+            k.snapshot(f"failed-{code}")
+    assert f"failed-{code}" not in [view.snapshot for view in k.snapshots()]
+    assert (log.offline_reason is None) == (code == ENOSPC)
+    if code == ENOSPC:
+        assert produced(k, "u", b"v") == [None]
+        assert k.snapshot(f"failed-{code}").linked == 3
+        assert len(k.records("t")) == 2
+
+
+def log_of(k: broker) -> Log:
+    topic = k._running.services.topics.get("t")
+    assert topic is not None
+    return topic.partitions[0].log
 
 
 def test_the_time_of_a_snapshot_is_gone_back_to(k: broker, tmp_path: Path) -> None:
