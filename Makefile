@@ -82,10 +82,9 @@ slow: $(VENV)/.installed-test ## the long ones: processes, crashes at every oper
 conformance: $(VENV)/.installed-test java-if-any ## real clients against a started kafkalite
 	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m "not long" conformance
 
-long: $(VENV)/.installed-test $(SPARK_VENV)/.installed-test java-if-any ## what `make test` leaves out: longer proofs, the same with more clients, EXAMPLES=20 of every message
+long: $(VENV)/.installed-test java-if-any ## what `make test` leaves out: longer proofs, the same with more clients, EXAMPLES=20 of every message
 	@+$(MAKE) --no-print-directory slow EXAMPLES=$(or $(EXAMPLES),20) ELEMENTS=$(or $(ELEMENTS),20000)
 	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m long conformance
-	$(SPARK_BIN)/python -m pytest -q -n 2 --dist loadfile -m long tests/kafkalite/spark conformance/pipelines
 
 pipelines: $(SPARK_VENV)/.installed-test java-if-any ## kafkalite.spark: the source, the sink, the pipelines
 	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q $(if $(ROWS),-o faulthandler_timeout=0) -n 2 --dist loadfile tests/kafkalite/spark conformance/pipelines

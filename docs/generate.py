@@ -48,7 +48,7 @@ def command_help() -> str:
     return f"```\n{out.getvalue().rstrip()}\n```"
 
 
-def test_profile() -> str:
+def profile_of_tests() -> str:
     lines = ["| config | with the profile | Apache Kafka |", "|---|--:|--:|"]
     for name, value in PROFILES["test"].items():
         default = BROKER_CONFIGS[name].default
@@ -127,7 +127,7 @@ def diagram(transitions: Mapping[Enum, Mapping[Enum, Enum]]) -> str:
 
 PARTS: dict[str, dict[str, Callable[[], str]]] = {
     "README.md": {
-        "profile": test_profile,
+        "profile": profile_of_tests,
         "apis": apis,
         "help": command_help,
         "report card": card.summary,

@@ -165,7 +165,7 @@ def test_what_is_seen_at_every_step(transactions: Transactions, generation: int)
     t.see_all()
 
 
-@pytest.mark.parametrize("version", [4, 11, 12])
+@pytest.mark.parametrize("version", [4, 11, 12, 13, 18])
 @pytest.mark.parametrize("offset", [0, 2])
 @pytest.mark.parametrize("max_bytes", [0, 1, 70, 100, 150, 10_000])
 def test_aborted_transactions_within_limits(

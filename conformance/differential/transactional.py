@@ -99,6 +99,10 @@ class Transactions:
         self.pair.compare(what, *answers, api=ApiKey.DESCRIBE_TRANSACTIONS)
         return answers[0], answers[1]
 
+    def _named(self, side: Side, version: int, name: str = "topic") -> dict[str, Any]:
+        """The topic as a Fetch or Produce of this version has it."""
+        return {"topic_id": side.topic_id(self.topic)} if version >= 13 else {name: self.topic}
+
     def next_sequence(self, partition: int, count: int = 1) -> int:
         """The first of so many sequences, which go on until the epoch is another."""
         first = self.sequences.get(partition, 0)
@@ -240,9 +244,7 @@ class Transactions:
                 is_transactional=transactional,
             )
             data = PartitionProduceData(index=partition, records=records)
-            name = (
-                {"topic_id": side.topic_id(self.topic)} if version >= 13 else {"name": self.topic}
-            )
+            name = self._named(side, version, "name")
             return ProduceRequest(
                 transactional_id=self.id if transactional else None,
                 acks=-1,
@@ -289,15 +291,18 @@ class Transactions:
             )
             for index in (0, 1)
         ]
-        request = FetchRequest(
-            isolation_level=isolation_level,
-            max_wait_ms=0,
-            max_bytes=max_bytes,
-            session_epoch=-1,
-            topics=[FetchTopic(topic=self.topic, partitions=partitions)],
-        )
+
+        def body(side: Side) -> FetchRequest:
+            return FetchRequest(
+                isolation_level=isolation_level,
+                max_wait_ms=0,
+                max_bytes=max_bytes,
+                session_epoch=-1,
+                topics=[FetchTopic(partitions=partitions, **self._named(side, version))],
+            )
+
         api = ApiKey.FETCH
-        answers = [side.ask(api, version, request) for side in self.sides]
+        answers = [side.ask(api, version, body(side)) for side in self.sides]
         for answer in answers:
             for topic in answer.responses:
                 for partition in topic.partitions:

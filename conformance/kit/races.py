@@ -19,6 +19,8 @@ from kafkalite.testing import broker
 
 # A wait looks again so often, whatever wakes it: half of it, and a busy machine's delay.
 MOST_LATE_SECONDS = 5.0
+# More memory than this is not what an allocator keeps for later.
+MOST_MB = 20
 # Each reset cuts connections, of which librdkafka would write a line.
 QUIET = {"log_level": 0}
 
@@ -63,6 +65,14 @@ class Held:
     descriptors: int
     tasks: int
     memory_mb: float
+
+    def has_grown_to(self, last: Held) -> bool:
+        """True if more is held in the end; memory moves by a few MB."""
+        return (
+            last.descriptors > self.descriptors
+            or last.tasks > self.tasks
+            or last.memory_mb > self.memory_mb + MOST_MB
+        )
 
 
 def race_resets(resets: int) -> Iterator[Held]:

@@ -87,6 +87,20 @@ async def test_a_session_s_topic_that_came_again_with_fewer_partitions(
     }
 
 
+@pytest.mark.parametrize(("most", "told"), [(0, []), (1, None), (10_000, [])])
+async def test_no_aborted_transactions_are_told_of_a_batch_that_does_not_fit(
+    client, topic: str, most: int, told: list[Any] | None
+) -> None:
+    """The first partition's batch comes whole; the second's is limited."""
+    for partition in (0, 1):
+        await produce(client, batch(b"a"), partition=partition)
+    request = fetch({0: 0, 1: 0}, isolation_level=1)
+    request.topics[0].partitions[1].partition_max_bytes = most
+    answer = answers(await client.ask(request, LAST_WITH_NAMES))[1]
+    assert answer.aborted_transactions == told
+    assert bool(answer.records) == (most == 10_000)
+
+
 async def test_no_records_is_empty_and_never_null(client, topic: str) -> None:
     for request in (fetch({0: 0}), fetch({0: 5}), fetch({9: 0}), fetch({0: 0}, "nowhere")):
         (answer,) = answers(await client.ask(request, LAST_WITH_NAMES)).values()

@@ -14,7 +14,9 @@ import pytest
 import trio
 import trio.testing
 
+from kafkalite.coordinators.coordinator_log import decoded_records_of
 from kafkalite.coordinators.share_adapter import EARLIEST, LATEST, find_offset
+from kafkalite.coordinators.share_coordinator import state_log
 from kafkalite.log.log import Log
 from kafkalite.replica.share.share_partition import StateUpdate
 from kafkalite.replica.share.state_batch import StateBatch
@@ -218,14 +220,13 @@ async def test_time_passes_from_the_first_need_on(
 
 def test_so_many_bytes_of_states_are_read_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: set[int] = set()
-    read = Log.read
 
-    def seen(self: Log, offset: int, max_bytes: int, **limits: Any) -> Any:
-        sizes.add(max_bytes)
-        return read(self, offset, max_bytes, **limits)
+    def seen(log: Log, kinds: dict[int, str], read_bytes: int) -> Any:
+        sizes.add(read_bytes)
+        return decoded_records_of(log, kinds, read_bytes)
 
     with one_share_group(share_coordinator_load_buffer_size="4321") as group:
-        monkeypatch.setattr(Log, "read", seen)
+        monkeypatch.setattr(state_log, "decoded_records_of", seen)
         log = group.share.coordinator.log
         assert list(log.replay(log.index_of(group.key())))
     assert sizes == {4321}

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -31,3 +34,26 @@ async def test_many_partitions_are_not_looked_through(broker: test_broker, count
         for _ in broker._running.services.logs.manager.move_deleted():
             pass
         assert freed() is None
+
+
+class Itself:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_what_is_garbage_does_not_stay_with_them() -> None:
+    listeners: list[Callable[[], None]] = []
+    many = [SimpleNamespace(partitions=range(250))]
+    topics: Any = SimpleNamespace(all=lambda: many, subscribe=listeners.append)
+    freeze_when_grown(topics)
+    garbage = Itself()
+    freed = weakref.ref(garbage)
+    gc.disable()
+    try:
+        del garbage
+        (changed,) = listeners
+        changed()
+        assert freed() is None
+    finally:
+        gc.unfreeze()
+        gc.enable()

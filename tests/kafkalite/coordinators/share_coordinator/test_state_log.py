@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
 from uuid import UUID
 
 import pytest
@@ -17,12 +16,13 @@ from kafkalite.coordinators.share_coordinator.share_state import (
     update_record,
 )
 from kafkalite.coordinators.share_coordinator.state_log import ShareStateLog, coordinator_key
-from kafkalite.log.log import Log
+from kafkalite.log.files import Files
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.state_batch import StateBatch
 from kafkalite.services import Services
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import HEADER_BYTES
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
 
 NOW_MS = 1_700_000_000_000
@@ -130,16 +130,18 @@ def test_so_many_bytes_are_read_at_once(
     log.ensure()
     for count in (1, 1, 1, 200, 1):
         log.append(0, [tombstone(KEY)] * count)
-    asked: list[tuple[int, int]] = []
-    read = Log.read
+    batch_sizes = [batch.size_bytes for batch in batches_of(log.partition(0).log)]
+    sizes: list[int] = []
+    read = Files.pread
 
-    def seen(self: Log, offset: int, max_bytes: int, **limits: Any) -> Any:
-        asked.append((offset, max_bytes))
-        return read(self, offset, max_bytes, **limits)
+    def seen(self: Files, descriptor: int, size: int, position: int) -> bytes:
+        sizes.append(size)
+        return read(self, descriptor, size, position)
 
-    monkeypatch.setattr(Log, "read", seen)
+    monkeypatch.setattr(Files, "pread", seen)
     assert [offset for offset, *_ in log.replay(0)] == [*range(204)]
-    assert asked == [(0, 1000), (3, 1000), (203, 1000)]
+    # Beside the heads of batches: three and the beginning of the large one, that, and the last.
+    assert [size for size in sizes if size > HEADER_BYTES] == [1000, *batch_sizes[3:]]
 
 
 def test_what_is_superseded_is_forgotten(log: ShareStateLog) -> None:
