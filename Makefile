@@ -77,13 +77,13 @@ wheels: $(VENV)/.installed-test ## compiled wheels of every Python and platform 
 	$(BIN)/python -m cibuildwheel --platform linux --output-dir dist
 
 slow: $(VENV)/.installed-test ## the long ones: processes, crashes at every operation, EXAMPLES=8 of every message
-	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),8) KAFKALITE_ELEMENTS=$(or $(ELEMENTS),20000) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m slow
+	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),8) KAFKALITE_ELEMENTS=$(or $(ELEMENTS),20000) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "slow$(if $(LONG),, and not long)"
 
 conformance: $(VENV)/.installed-test java-if-any ## real clients against a started kafkalite
 	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m "not long" conformance
 
 long: $(VENV)/.installed-test java-if-any ## what `make test` leaves out: longer proofs, the same with more clients, EXAMPLES=20 of every message
-	@+$(MAKE) --no-print-directory slow EXAMPLES=$(or $(EXAMPLES),20) ELEMENTS=$(or $(ELEMENTS),20000)
+	@+$(MAKE) --no-print-directory slow LONG=1 EXAMPLES=$(or $(EXAMPLES),20) ELEMENTS=$(or $(ELEMENTS),20000)
 	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m long conformance
 
 pipelines: $(SPARK_VENV)/.installed-test java-if-any ## kafkalite.spark: the source, the sink, the pipelines

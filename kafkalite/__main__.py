@@ -327,8 +327,7 @@ async def _serve(
             try:
                 await nursery.start(broker.serve)
                 announce(broker, ready_files, clients)
-                if isinstance(broker, Broker):
-                    freeze_when_grown(broker.services.topics)
+                freeze_when_grown(broker.services.topics)
             except StartError as error:
                 failure = error
                 broker.stop()

@@ -28,6 +28,11 @@ class Client:
         steps = SPARK_STEPS if self.program == "spark.py" else STEPS
         return tuple(step for step in (*steps, *self.also) if step not in self.lacks)
 
+    @property
+    def is_go(self) -> bool:
+        """Tells whether its program is compiled by Go."""
+        return self.program.endswith(".go")
+
     def __str__(self) -> str:
         return f"{self.name}-{self.version}"
 

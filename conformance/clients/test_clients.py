@@ -16,13 +16,18 @@ from conformance.harness.broker import Broker
 from kafkalite.config.releases import releases
 
 SECONDS = 240
+_LONG = pytest.mark.long
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """The oldest version of each client, whose newest the scenarios use; all with `--matrix`."""
+    """The oldest version of each client, whose newest the scenarios use; all with `--matrix`.
+
+    Those in Go are compiled first, which takes longer than all others together: `make long`.
+    """
     every = {client.name: client for client in reversed(CLIENTS)}.values()
     chosen = [*CLIENTS, *SPARKS] if metafunc.config.getoption("--matrix") else every
-    metafunc.parametrize("client", chosen, ids=str)
+    marked = [pytest.param(each, marks=_LONG if each.is_go else ()) for each in chosen]
+    metafunc.parametrize("client", marked, ids=str)
 
 
 def steps_of(client: Client, release: str | None) -> list[str]:

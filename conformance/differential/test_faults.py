@@ -42,6 +42,9 @@ SCRIPTS: dict[str, Callable[[Pair, str], None]] = {
     "no fetch session": lambda pair, topic: test_fetch.test_a_session(pair, topic, 12),
     "another leader epoch": lambda pair, topic: test_metadata.test_by_id(pair, topic, 12),
 }
+# Stories come upon the others later, which is for `make long`.
+SOON_SEEN = ("always the first delivery", "crashed members keep theirs", "tasks of others")
+_LONG = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +136,10 @@ def stories_about(api: ApiKey) -> tuple[Callable[[Pair, str], Any], Any]:
     return queue_stories.Queue, queue_stories.STORIES
 
 
-@pytest.mark.parametrize("name", GROUP_FAULTS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=() if name in SOON_SEEN else _LONG) for name in GROUP_FAULTS],
+)
 def test_groups_by_stories(
     reference: ApacheKafka, name: str, tmp_path: Path, unique: Callable[[str], str]
 ) -> None:

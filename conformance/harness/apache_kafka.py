@@ -14,7 +14,7 @@ from conformance.harness.class_archives import BROKER_ARCHIVE, TOOLS_ARCHIVE, ar
 from conformance.harness.formatting import format_storage
 from conformance.harness.jars import kafka_jars
 from conformance.harness.java import find_java
-from conformance.harness.ports import free_ports
+from conformance.harness.ports import free_ports, listening_ports
 from conformance.harness.process import DidNotStart, Process
 from conformance.harness.raw import living_broker_count
 
@@ -130,6 +130,19 @@ class ApacheKafka:
         for node_id, process in enumerate(self.processes, start=1):
             address = f"127.0.0.1:{self.ports[node_id - 1]}"
             process.wait_until(partial(self.all_living, address), START_SECONDS)
+            # It opens one after another.
+            wanted = self.listener_ports(node_id)
+            process.wait_until(partial(self.all_listen, wanted), START_SECONDS)
+
+    def all_listen(self, ports: set[int]) -> bool:
+        """True if somebody listens on each of them."""
+        return ports <= listening_ports()
+
+    def listener_ports(self, node_id: int) -> set[int]:
+        """The ports of the node's listeners, as its properties name them."""
+        lines = (self.home(node_id) / "server.properties").read_text().splitlines()
+        (listeners,) = (line for line in lines if line.startswith("listeners="))
+        return {int(each.rpartition(":")[2]) for each in listeners.split(",")}
 
     def all_living(self, address: str) -> bool:
         """True if the node at the address knows that every node is there."""

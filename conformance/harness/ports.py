@@ -9,6 +9,7 @@ from pathlib import Path
 # Below the ports that the kernel hands out by itself (ip_local_port_range), so neither a
 # connection nor a listener on port 0 takes one between the choice and the start of its process.
 FIRST, LAST = 15_000, 32_000
+_LISTENS = "0A"  # the state of a socket in /proc/net/tcp
 
 
 def free_ports(count: int) -> list[int]:
@@ -37,3 +38,12 @@ def _is_free(port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def listening_ports() -> set[int]:
+    """The ports that any process listens on, without connecting to them."""
+    found: set[int] = set()
+    for table in ("tcp", "tcp6"):
+        rows = (line.split() for line in Path("/proc/net", table).read_text().splitlines()[1:])
+        found |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENS}
+    return found

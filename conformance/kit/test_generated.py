@@ -14,6 +14,7 @@ from conformance.harness.kafkalite import Kafkalite
 from conformance.kit.generated import run
 
 
+@pytest.mark.long
 def test_a_generated_java_client_passes_a_scenario(tmp_path: Path) -> None:
     broker = Kafkalite(tmp_path, {"kafkalite.control.port": "0"})
     try:

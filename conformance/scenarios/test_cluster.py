@@ -24,7 +24,7 @@ from conformance.harness.replica_verification import differing_dumps, verified_p
 from conformance.harness.tools import run_tool
 
 SECONDS = 60
-CRASH_SECONDS = 30  # of each kind of cluster
+CRASH_SECONDS = 20  # of each kind of cluster
 KAFKA, FIRST, SECOND = 1, 11, 12
 HEAVY = 50  # records of 100 kB
 

@@ -63,7 +63,8 @@ def closing() -> Iterator[ExitStack]:
         yield stack
 
 
-@pytest.mark.parametrize("kind", ["kafkalite", pytest.param("mixed", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["kafkalite", "mixed"])
 def test_a_streams_group_outlives_its_coordinators(
     tmp_path: Path, closing: ExitStack, kind: str
 ) -> None:

@@ -20,7 +20,8 @@ def test_accepted_records_never_come_again(pytestconfig: pytest.Config, tmp_path
 
 
 @pytest.mark.xdist_group("cluster")
-@pytest.mark.parametrize("kind", [pytest.param("cluster", marks=pytest.mark.long), "mixed"])
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["cluster", "mixed"])
 def test_accepted_records_never_come_again_from_three_brokers(
     pytestconfig: pytest.Config, tmp_path: Path, kind: str
 ) -> None:

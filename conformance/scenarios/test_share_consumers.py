@@ -164,6 +164,7 @@ def test_what_is_kept_nowhere_comes_again_after_a_restart(
     assert not list(broker.data_dir.glob("__share_group_state-*"))
 
 
+@pytest.mark.long
 def test_the_consoles_consumer(quick: Broker, unique: Any) -> None:
     topic, group = topic_of(quick, unique("topic"), *numbers(20)), unique("group")
     from_the_start(quick, group)
@@ -192,14 +193,8 @@ def test_the_consoles_consumer(quick: Broker, unique: Any) -> None:
     assert ran(*groups, "--list").lines == []
 
 
-@pytest.mark.parametrize(
-    "mode",
-    [
-        "auto",
-        pytest.param("sync", marks=pytest.mark.long),
-        pytest.param("async", marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("mode", ["auto", "sync", "async"])
 def test_the_verifiable_consumer(quick: Broker, unique: Any, mode: str) -> None:
     topic, group = topic_of(quick, unique("topic"), *numbers(100)), unique("group")
     answer = run_tool(

@@ -115,7 +115,8 @@ def test_an_instance_comes_and_another_is_killed(quick: Broker, start: Any) -> N
     two.close()
 
 
-@pytest.mark.parametrize("has_state", [True, pytest.param(False, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("has_state", [True, False])
 def test_an_instance_is_restarted(
     quick: Broker, start: Any, tmp_path: Path, has_state: bool
 ) -> None:
@@ -196,6 +197,7 @@ def test_windows_are_counted_exactly_once(quick: Broker, start: Any, protocol: s
     assert "state ERROR" not in two.lines
 
 
+@pytest.mark.long
 def test_an_application_moves_to_a_streams_group(quick: Broker, start: Any) -> None:
     """Offline: it ends as a classic group, and goes on with its state and offsets as a streams
     group."""

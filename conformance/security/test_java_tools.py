@@ -78,6 +78,7 @@ def test_acls_open_what_they_name(broker: FlaggedKafkalite, tmp_path: Path) -> N
     assert "secret" not in alice.must("kafka-topics", "--list")
 
 
+@pytest.mark.long
 def test_a_changed_password_counts_at_once(broker: FlaggedKafkalite, tmp_path: Path) -> None:
     root = Admin(broker, tmp_path)
     bob = new_user(root, broker, tmp_path / "bob", "bob")

@@ -3,7 +3,7 @@
 A reset swaps. Another broker with a new, empty directory takes over the listening sockets;
 the old one is abandoned as if it had been killed, its connections are cut, and its files are
 removed by a thread. So the cost of a reset does not depend on what was there. A spare broker
-is opened while nothing happens, once a first reset has shown that there may be more.
+is opened while nothing happens, once a verb has shown that a reset may come.
 """
 
 from __future__ import annotations
@@ -250,9 +250,15 @@ class ControlledCluster:
         kept = await self._swap(directory, clock, fill, keeps_connections=keeps_connections)
         self.resets += 1
         self.spy.events.put("cluster.reset")
-        if not self._keeps_directory:
-            self._nursery.start_soon(self._spare.open)
         return kept
+
+    def prepare_reset(self) -> None:
+        """Have a broker ready, if a reset is to be expected: a verb was about this cluster, which
+        is the default one, or was reset before.
+        """
+        is_expected = self.name == DEFAULT or self.resets
+        if is_expected and not (self._keeps_directory or self._stop.is_set() or self._spare.is_due):
+            self._nursery.start_soon(self._spare.open)
 
     async def replace_data(self, fill: Callable[[Path], None], now_ms: int | None = None) -> None:
         """Begin again with a directory that `fill` makes, in a thread; at a time, if it is given.
@@ -391,10 +397,3 @@ class ControlledCluster:
     def has_faults(self) -> bool:
         """Tells whether there is a rule."""
         return self._faults is not None and len(self._faults.book) > 0
-
-    def connected_members(self) -> set[tuple[str, str]]:
-        """The members of groups whose connections are open, and not silenced."""
-        members: set[tuple[str, str]] = set()
-        for connection in self.broker.connections:
-            members |= connection.context.members
-        return members

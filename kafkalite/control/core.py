@@ -45,3 +45,10 @@ class Core(Struct):
             sum(log.log_end_offset - log.log_start_offset for log in logs),
             sum(1 for _ in services.group_coordinator.interventions.groups()),
         )
+
+    def connected_members(self) -> set[tuple[str, str]]:
+        """The members of groups whose connections are open, and not silenced."""
+        members: set[tuple[str, str]] = set()
+        for connection in self.broker.connections:
+            members |= connection.context.members
+        return members

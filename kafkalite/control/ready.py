@@ -30,6 +30,11 @@ class Ready(Generic[T]):
         self._opened: trio.Event | None = None
         self._is_closed = False
 
+    @property
+    def is_due(self) -> bool:
+        """Tells whether one is there or on its way."""
+        return self._opened is not None or self._there is not None
+
     def take_if(self, fits: Callable[[T], bool]) -> T | None:
         """Give what is there. If it does not fit, it is let go, and there is none."""
         taken, self._there = self._there, None
@@ -53,7 +58,7 @@ class Ready(Generic[T]):
 
     async def open(self) -> None:
         """Make one for later, unless one is there or on its way."""
-        if self._opened is not None or self._there is not None:
+        if self.is_due:
             return
         self._opened = opened = trio.Event()
         try:

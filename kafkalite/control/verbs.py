@@ -112,7 +112,9 @@ class Verb:
             return await self.function(**arguments)
         arguments["cluster"] = about = all_clusters.get(cluster)
         with lines_about(about.log_name):
-            return await self.function(**arguments)
+            answer = await self.function(**arguments)
+        about.prepare_reset()
+        return answer
 
 
 def _of(path: str = "") -> str:

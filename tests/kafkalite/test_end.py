@@ -1,4 +1,6 @@
-"""The end of a process: very many logs are closed, and nothing holds the loop meanwhile."""
+"""A process whose logs are very many: it closes them, and lives with them, without holding the
+loop.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,13 @@ import trio
 
 from kafkalite.__main__ import _serve
 from kafkalite.broker import Broker
+from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.config import BrokerConfig
+from kafkalite.control.process import ControlledProcess
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import CLEAN_SHUTDOWN
 from kafkalite.quorum_broker import QuorumBroker
+from kafkalite.replica.many_partitions import _MANY
 from tests.kafkalite.held_loop import ALLOWED_SECONDS
 from tests.kafkalite.test_quorum_broker import config, controllers
 from tests.kafkalite.until import until
@@ -79,3 +84,25 @@ async def test_all_logs_are_closed_in_slices(tmp_path: Path, kind: str) -> None:
     await trio.lowlevel.checkpoint()
     assert (directory.path / CLEAN_SHUTDOWN).exists()
     assert longest.seconds < ALLOWED_SECONDS, longest.name
+
+
+async def test_the_collector_passes_over_many_partitions_beside_a_control_port(
+    tmp_path: Path,
+) -> None:
+    configs = {
+        "log.dirs": str(tmp_path / "data"),
+        "listeners": "PLAINTEXT://127.0.0.1:0",
+        "kafkalite.control.port": "0",
+    }
+    with ControlledProcess(BrokerConfig(configs), temporary=True) as process:
+        async with trio.open_nursery() as nursery:
+            ready = tmp_path / "ready.json"
+            nursery.start_soon(_serve, process, [ready], {})
+            await until(ready.exists)
+            topics = process.services.topics
+            topics.create(NewTopic("many", _MANY, -1))
+            found = topics.get("many")
+            assert found is not None
+            partitions = set(map(id, found.partitions))
+            assert not partitions & set(map(id, gc.get_objects()))
+            process.stop()

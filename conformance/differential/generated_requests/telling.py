@@ -22,7 +22,7 @@ from conformance.differential.generated_requests.shortest import Tell, shortest
 S = TypeVar("S")
 
 # The limits for stories of one kind, unless the command line has others.
-REQUESTS = 600
+REQUESTS = 400
 SECONDS = 300.0
 # A choice that goes one way as often as the other differs each time in one story of 256.
 _MORE_TELLINGS = 8

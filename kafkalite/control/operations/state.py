@@ -273,7 +273,7 @@ async def advance_clock(cluster: ControlledCluster, request: Advance) -> Advance
         clock,
         by_ms,
         members="expire" if request.next else request.members,
-        connected=cluster.connected_members(),
+        connected=cluster.core.connected_members(),
     )
 
 
