@@ -9,6 +9,7 @@ is opened while nothing happens, once a verb has shown that a reset may come.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -23,7 +24,7 @@ from kafkalite.control.clock import ClusterClock
 from kafkalite.control.core import Core
 from kafkalite.control.faults.disk import FaultyFiles
 from kafkalite.control.forgetting import TRASH, emptied, forgetting, removed
-from kafkalite.control.spare import Spare
+from kafkalite.control.spare import Spare, if_it_can_be
 from kafkalite.control.spy.spy import Spy
 from kafkalite.log.files import FILES, UnsyncedFiles
 from kafkalite.log.loggers import lines_are_about, logger_of, name_within
@@ -253,9 +254,7 @@ class ControlledCluster:
         return kept
 
     def prepare_reset(self) -> None:
-        """Have a broker ready, if a reset is to be expected: a verb was about this cluster, which
-        is the default one, or was reset before.
-        """
+        """Have a broker ready where a verb about this cluster lets a reset be expected."""
         is_expected = self.name == DEFAULT or self.resets
         if is_expected and not (self._keeps_directory or self._stop.is_set() or self._spare.is_due):
             self._nursery.start_soon(self._spare.open)
@@ -344,13 +343,14 @@ class ControlledCluster:
         old.broker.abandon()
         await old.silent.wait()
 
-    def _opening_spare(self) -> Callable[[], Core] | None:
+    def _opening_spare(self) -> Callable[[], Core | None] | None:
         if self._stop.is_set() or self.broker.metrics is not None:
             return None
         # It knows its addresses, and listens nowhere: a stopped node's port must be closed.
         told = [replace(each, socket=closed_socket()) for each in self.broker.listeners]
         clock, directory = ClusterClock(), self._new_directory()
-        return lambda: self._open(listeners=told, clock=clock, directory=directory)
+        opening = partial(self._open, listeners=told, clock=clock, directory=directory)
+        return if_it_can_be(opening, self.files)
 
     async def restart(self, *, unclean: bool = False) -> None:
         """Stop the broker and start it again on its data; `unclean`: as after kill -9."""

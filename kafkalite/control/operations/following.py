@@ -2,7 +2,7 @@
 
 A look takes what is new since the last one, and rests ten times as long as it took, at most 2 s:
 those who are served go first. Requests that the spy has dropped meanwhile are counted as missed.
-A look at the latest rests fifty times as long, and leaves out what came too fast: counted as well.
+A look at the latest rests a hundred times as long, and leaves out what came too fast: counted, too.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from kafkalite.control.spy.ring import Entry
 
 _LOOK_SECONDS: Final = 0.1
 _REST: Final = 10
-_REST_OF_LATEST: Final = 50
+_REST_OF_LATEST: Final = 100
 _MOST_REST_SECONDS: Final = 2.0
 # Others have their turn after so much decoding.
 _SLICE_SECONDS: Final = 0.003
 MOST_AT_ONCE: Final = 2000
-# About as many as come between two looks at 1,000 requests a second.
-MOST_LATEST: Final = 500
+# To decode those of a bulk load takes a hundredth of the longest rest.
+MOST_LATEST: Final = 200
 
 
 async def follow(cluster: ControlledCluster, request: Follow) -> Following:

@@ -8,8 +8,13 @@ from typing import Any
 import pytest
 import trio
 
+from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.core import Core
 from kafkalite.control.spare import Spare
+from kafkalite.faults import errno
+from kafkalite.server.listener import StartError
+from kafkalite.testing import broker
+from tests.kafkalite.until import until
 
 
 def listener(port: int = 9092) -> Any:
@@ -82,3 +87,41 @@ async def test_the_end_lets_it_go(is_on_its_way: bool) -> None:
         spare.close()
     assert (cores.opened, cores.given_up) == (1, 1)
     assert spare.take([listener()]) is None
+
+
+async def test_there_is_one_before_the_first_reset() -> None:
+    async with broker(profile="test") as k:
+        spare = k._default._spare
+        assert not spare.is_due
+        await k.asynchronous.spy("off")  # any verb
+        await until(lambda: spare._there is not None)
+        waiting = spare._there
+        await k.asynchronous.reset()
+        assert k._default.core is waiting
+
+
+async def test_one_that_cannot_be_opened_ends_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[None] = []
+
+    def fail(*_: object, **__: object) -> Core:
+        tried.append(None)
+        raise StartError("no space")
+
+    async with broker(profile="test") as k:
+        with monkeypatch.context() as patch:
+            patch.setattr(ControlledCluster, "_open", fail)
+            await k.asynchronous.spy("off")
+            await until(lambda: bool(tried))
+            await until(lambda: k._default._spare._opened is None)
+        assert not k._default._spare.is_due
+        await k.asynchronous.reset()
+        k.create_topic("t")
+
+
+async def test_faults_of_the_disk_are_not_for_it() -> None:
+    async with broker(profile="test") as k:
+        of_spare = {"disk": ["open", "write"], "file": "*/state-2/*"}
+        await k.asynchronous.fault(**of_spare, do=errno("EIO"), optional=True)
+        await until(lambda: k._default._spare._there is not None)
+        (rule,) = await k.asynchronous.faults.list()
+        assert rule.matched == 0
