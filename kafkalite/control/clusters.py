@@ -89,19 +89,23 @@ class Clusters:
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve the default cluster, which is open, and all others for as long."""
-        async with trio.open_nursery() as self._nursery:
-            # A process that was killed has left them behind.
-            for path in sorted(self._clusters.glob("*")):
-                self._nursery.start_soon(removed, path)
-            await self._nursery.start(self._default.run)
-            self._nursery.start_soon(self._end_idle_ones)
-            task_status.started()
-            await self._default.ended.wait()
-            self._ready.close()
-            for made in list(self._made.values()):
-                made.cluster.stop()
-                await made.ended.wait()
-            self._nursery.cancel_scope.cancel()
+        try:
+            async with trio.open_nursery() as self._nursery:
+                # A process that was killed has left them behind.
+                for path in sorted(self._clusters.glob("*")):
+                    self._nursery.start_soon(removed, path)
+                await self._nursery.start(self._default.run)
+                self._nursery.start_soon(self._end_idle_ones)
+                task_status.started()
+                await self._default.ended.wait()
+                self._ready.close()
+                for made in list(self._made.values()):
+                    made.cluster.stop()
+                    await made.ended.wait()
+                self._nursery.cancel_scope.cancel()
+        finally:
+            # Those who wait for the end are not to wait for what a mistake of ours has ended.
+            self._default.ended.set()
 
     @property
     def default(self) -> ControlledCluster:

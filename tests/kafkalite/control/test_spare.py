@@ -118,6 +118,17 @@ async def test_one_that_cannot_be_opened_ends_nobody(monkeypatch: pytest.MonkeyP
         k.create_topic("t")
 
 
+async def test_a_mistake_of_ours_is_told_and_holds_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(_: Spare) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(Spare, "open", fail)
+    with pytest.RaisesGroup(ZeroDivisionError, flatten_subgroups=True), trio.fail_after(20):
+        async with broker(profile="test") as k:
+            await k.asynchronous.spy("off")
+            await trio.sleep_forever()
+
+
 async def test_faults_of_the_disk_are_not_for_it() -> None:
     async with broker(profile="test") as k:
         of_spare = {"disk": ["open", "write"], "file": "*/state-2/*"}
