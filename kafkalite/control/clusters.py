@@ -104,7 +104,7 @@ class Clusters:
                     await made.ended.wait()
                 self._nursery.cancel_scope.cancel()
         finally:
-            # Those who wait for the end are not to wait for what a mistake of ours has ended.
+            # Its end is waited for, and would never come where a mistake of ours has ended it.
             self._default.ended.set()
 
     @property
