@@ -255,8 +255,8 @@ class ControlledCluster:
 
     def prepare_reset(self) -> None:
         """Have a broker ready where a verb about this cluster lets a reset be expected."""
-        is_expected = self.name == DEFAULT or self.resets
-        if is_expected and not (self._keeps_directory or self._stop.is_set() or self._spare.is_due):
+        is_expected = (self.name == DEFAULT or self.resets) and not self._keeps_directory
+        if is_expected and not (self._stop.is_set() or self._spare.was_tried):
             self._nursery.start_soon(self._spare.open)
 
     async def replace_data(self, fill: Callable[[Path], None], now_ms: int | None = None) -> None:

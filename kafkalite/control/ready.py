@@ -28,16 +28,22 @@ class Ready(Generic[T]):
         self._there: T | None = None
         # Set once the one on its way has been made, or not; None if none is on its way.
         self._opened: trio.Event | None = None
+        self._is_refused = False
         self._is_closed = False
 
     @property
-    def is_due(self) -> bool:
-        """Tells whether one is there or on its way."""
-        return self._opened is not None or self._there is not None
+    def was_tried(self) -> bool:
+        """Tells whether one is there, is on its way, or could not be made.
+
+        One that could not be made is not tried again before the next one is asked for: a disk that
+        is full would be told of again and again.
+        """
+        return self._opened is not None or self._there is not None or self._is_refused
 
     def take_if(self, fits: Callable[[T], bool]) -> T | None:
         """Give what is there. If it does not fit, it is let go, and there is none."""
         taken, self._there = self._there, None
+        self._is_refused = False
         if taken is None or fits(taken):
             return taken
         self._let_go(taken)
@@ -58,7 +64,7 @@ class Ready(Generic[T]):
 
     async def open(self) -> None:
         """Make one for later, unless one is there or on its way."""
-        if self.is_due:
+        if self.was_tried:
             return
         self._opened = opened = trio.Event()
         try:
@@ -67,6 +73,7 @@ class Ready(Generic[T]):
             if open_it is not None:
                 # Files are made, which may take longer than others can wait.
                 self._there = await trio.to_thread.run_sync(open_it)
+            self._is_refused = self._there is None
         finally:
             self._opened = None
             opened.set()
