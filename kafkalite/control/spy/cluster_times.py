@@ -34,8 +34,17 @@ class ClusterTimes:
 
     def note(self, clock: ClusterClock) -> None:
         """From now on it is as this clock says."""
-        stands_at_ms = clock.now_ms() if clock.is_frozen else None
-        self._spans.append(_Span(time_ns(), clock.ahead_ms + clock.skew_ms, stands_at_ms))
+        if clock.is_frozen:
+            span = _Span(time_ns(), 0, clock.now_ms())
+        else:
+            span = _Span(time_ns(), clock.ahead_ms + clock.skew_ms, None)
+        # A reset notes the clock, too, which most often is as it was.
+        if not self._spans or self._spans[-1][1:] != span[1:]:
+            self._spans.append(span)
+
+    def __len__(self) -> int:
+        """The number of settings that are kept."""
+        return len(self._spans)
 
     def at(self, moment_ns: int) -> int:
         """The cluster's time, in ms, at a moment of the machine's clock, in ns."""

@@ -42,6 +42,15 @@ async def test_each_moment_has_the_time_that_the_clock_had() -> None:
     assert times.at(first_ns - 10**9) == times.at(first_ns) - 1000
 
 
+async def test_a_setting_is_kept_once() -> None:
+    clock, times = ClusterClock(), ClusterTimes()
+    for change in (lambda: None, clock.freeze, lambda: clock.forward(10)):
+        change()
+        for _ in range(3):
+            times.note(clock)
+    assert len(times) == 3
+
+
 async def test_a_request_has_both_times(broker: broker, client: Any) -> None:
     k = broker.asynchronous
     await k.spy("on")
