@@ -57,8 +57,3 @@ class CheckFirst(Exception):
     def __init__(self, checked: CheckedBatch | None) -> None:
         super().__init__()
         self.checked = checked
-
-    def check(self) -> None:
-        """Do it, in a thread."""
-        if self.checked is not None:
-            self.checked.check()

@@ -17,11 +17,13 @@ ByteUtils.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from time import sleep
 from typing import Final, NamedTuple, NoReturn
 
 from kafkalite.wire.compression import Compression, UnfoldsTooLarge
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import COMPRESSION_MASK, HEADER_BYTES, RecordBatch
+from kafkalite.wire.record_format import BYTES_OF_A_PART, MOST_HEADERS
 from kafkalite.wire.stream_decompression import decompress_stream
 
 _NONE_REMAINING: Final = "Incorrect declared batch size, records still remaining in file"
@@ -60,8 +62,8 @@ def read_records(batch: RecordBatch, *, skips_contents: bool) -> Iterator[ReadRe
         KafkaError(INVALID_RECORD): the records do not fit their lengths and counts.
         KafkaError(UNKNOWN_SERVER_ERROR): Kafka has no error code for it: data that cannot be
             decompressed, a length of too many bytes.
-        KafkaError(MESSAGE_TOO_LARGE): the data decompress to more than a request may hold. Kafka's
-            only limit here is its memory.
+        KafkaError(MESSAGE_TOO_LARGE): the data decompress to more than a request may hold, or a
+            record has too many headers. Kafka's only limit here is its memory.
     """
     codec = Compression(batch.attributes & COMPRESSION_MASK)
     try:
@@ -88,6 +90,12 @@ def _failed(message: str) -> KafkaError:
     return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
 
 
+def _check_headers(count: int) -> None:
+    if count > MOST_HEADERS:
+        text = f"A record has {count} headers, and may have {MOST_HEADERS}"
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, text)
+
+
 class _Reader:
     """Reads one record after the other. `is_broken`: decompression failed after the data."""
 
@@ -96,6 +104,7 @@ class _Reader:
         self._is_broken = is_broken
         self.position = 0
         self._limit = len(data)
+        self._end_of_part = BYTES_OF_A_PART
 
     def from_buffer(self) -> ReadRecord:
         """The next record of a batch that is not compressed."""
@@ -146,6 +155,9 @@ class _Reader:
             count = self._int32()
             if count < 0:
                 raise _invalid(f"Found invalid number of record headers {count}")
+            # Fewer bytes than the headers need are found to be too few soon enough.
+            if 2 * count <= self._limit - self.position:
+                _check_headers(count)
             for _ in range(count):
                 size = self._int32()
                 if size < 0:
@@ -194,6 +206,7 @@ class _Reader:
         count = self._int32()
         if count < 0 or count > self._limit - self.position:
             raise _invalid(f"Found invalid number of record headers {count}")
+        _check_headers(count)
         headers: list[tuple[str, bytes | None]] = []
         for _ in range(count):
             key = self._bytes()
@@ -215,6 +228,9 @@ class _Reader:
             if self._limit - self.position < size:
                 raise _Ended
             self.position += size
+        if self.position > self._end_of_part:
+            self._end_of_part = self.position + BYTES_OF_A_PART
+            sleep(0)
 
     def _int32(self) -> int:
         return self._varint(5, 0xFFFFFFFF)

@@ -3,10 +3,12 @@ cimport cython
 
 cdef int _MOST_BYTES_OF_INT32
 cdef int _MOST_BYTES_OF_INT64
+cdef long long _PART
 
 @cython.locals(
     position="Py_ssize_t",
     end="Py_ssize_t",
+    begin="long long",
     i="long long",
     value="unsigned long long",
     second="unsigned long long",
@@ -18,6 +20,7 @@ cpdef long long walk(bytes data, Py_ssize_t start, long long count, long long lo
 
 @cython.locals(
     count="unsigned long long",
+    number="unsigned long long",
     size="unsigned long long",
 )
 cdef Py_ssize_t _past_headers(bytes data, Py_ssize_t position) except -2

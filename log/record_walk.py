@@ -2,12 +2,16 @@
 
 record_reader.py reads the batches that it refuses again, field by field, and finds Kafka's error
 for them. The loop costs more than the rest of an append, so it calls as little as it can. The
-compiled build makes C of it, with the types that stand in record_walk.pxd.
+compiled build makes C of it, with the types that stand in record_walk.pxd. A batch of very many
+records is walked over in parts, and the threads that wait for the interpreter run between two.
 """
 
 from __future__ import annotations
 
+from time import sleep
 from typing import Final
+
+from kafkalite.wire.record_format import MOST_HEADERS
 
 LEAST: Final = -(2**63)
 MOST: Final = 2**63 - 1
@@ -18,55 +22,23 @@ REFUSED: Final = LEAST
 _MOST_BYTES_OF_INT32: Final = 5
 _MOST_BYTES_OF_INT64: Final = 10
 
+# So many records, or headers of a record, are a part.
+_PART: Final = 65_536
+
 
 def walk(data: bytes, start: int, count: int, lowest: int, highest: int, needs_keys: bool) -> int:
     """The largest timestamp delta of `count` records; REFUSED if anything is odd.
 
     They fill `data` from `start` on, and are not compressed. Their timestamp deltas are between
-    `lowest` and `highest`. These are between LEAST and MOST: record_walk.pxd gives every number 64
-    bits.
+    `lowest` and `highest`, and these between LEAST and MOST, which are 64 bits of record_walk.pxd.
     """
     position = start
     largest = REFUSED
     try:
-        for i in range(count):
-            value, position = data[position], position + 1
-            if value > 127:
-                second, position = data[position], position + 1
-                if 0 < second < 128:
-                    value = value & 127 | second << 7
-                else:
-                    value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
-            if value & 1:
-                return REFUSED
-            end = position + (value >> 1)
-
-            if data[position]:  # attributes, of which there are none yet
-                return REFUSED
-            value = data[position + 1]
-            position += 2
-            if value > 127:
-                second, position = data[position], position + 1
-                if 0 < second < 128:
-                    value = value & 127 | second << 7
-                else:
-                    value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT64)
-            delta = (value >> 1) ^ -(value & 1)
-            if delta > highest or delta < lowest:
-                return REFUSED
-            largest = max(largest, delta)
-
-            value, position = data[position], position + 1
-            if value > 127:
-                second, position = data[position], position + 1
-                if 0 < second < 128:
-                    value = value & 127 | second << 7
-                else:
-                    value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
-            if value != i + i:
-                return REFUSED
-
-            for is_needed in (needs_keys, False):  # the key, then the value
+        for begin in range(0, count, _PART):
+            if begin:
+                sleep(0)
+            for i in range(begin, min(begin + _PART, count)):
                 value, position = data[position], position + 1
                 if value > 127:
                     second, position = data[position], position + 1
@@ -74,16 +46,53 @@ def walk(data: bytes, start: int, count: int, lowest: int, highest: int, needs_k
                         value = value & 127 | second << 7
                     else:
                         value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
-                if not value & 1:
-                    position += value >> 1
-                elif value != 1 or is_needed:
+                if value & 1:
+                    return REFUSED
+                end = position + (value >> 1)
+
+                if data[position]:  # attributes, of which there are none yet
+                    return REFUSED
+                value = data[position + 1]
+                position += 2
+                if value > 127:
+                    second, position = data[position], position + 1
+                    if 0 < second < 128:
+                        value = value & 127 | second << 7
+                    else:
+                        value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT64)
+                delta = (value >> 1) ^ -(value & 1)
+                if delta > highest or delta < lowest:
+                    return REFUSED
+                largest = max(largest, delta)
+
+                value, position = data[position], position + 1
+                if value > 127:
+                    second, position = data[position], position + 1
+                    if 0 < second < 128:
+                        value = value & 127 | second << 7
+                    else:
+                        value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
+                if value != i + i:
                     return REFUSED
 
-            value, position = data[position], position + 1
-            if value:
-                position = _past_headers(data, position - 1)
-            if position != end:
-                return REFUSED
+                for is_needed in (needs_keys, False):  # the key, then the value
+                    value, position = data[position], position + 1
+                    if value > 127:
+                        second, position = data[position], position + 1
+                        if 0 < second < 128:
+                            value = value & 127 | second << 7
+                        else:
+                            value, position = _longer(data, position - 2, _MOST_BYTES_OF_INT32)
+                    if not value & 1:
+                        position += value >> 1
+                    elif value != 1 or is_needed:
+                        return REFUSED
+
+                value, position = data[position], position + 1
+                if value:
+                    position = _past_headers(data, position - 1)
+                if position != end:
+                    return REFUSED
     except (IndexError, OverflowError):  # the latter where numbers have 64 bits
         return REFUSED
     return largest if position == len(data) else REFUSED
@@ -92,9 +101,9 @@ def walk(data: bytes, start: int, count: int, lowest: int, highest: int, needs_k
 def _past_headers(data: bytes, position: int) -> int:
     """The position after a record's headers, which begin with their count; -1 if they are odd."""
     count, position = _varint(data, position)
-    if count & 1:
+    if count & 1 or count >> 1 > MOST_HEADERS:
         return -1
-    for _ in range(count >> 1):
+    for number in range(1, (count >> 1) + 1):
         size, position = _varint(data, position)
         if size & 1:  # a header has a key
             return -1
@@ -107,6 +116,8 @@ def _past_headers(data: bytes, position: int) -> int:
             position += size >> 1
         elif size != 1:
             return -1
+        if not number & _PART - 1:
+            sleep(0)
     return position
 
 

@@ -13,7 +13,8 @@ UnifiedLog.analyzeAndValidateRecords, LogValidator.
 from __future__ import annotations
 
 import struct
-from typing import Final
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from kafkalite.log.acceptance import (
     largest_timestamp,
@@ -49,6 +50,9 @@ _STAMPED_END: Final = 43
 _LENGTH: Final = struct.Struct(">i")
 # The attributes' bits that have a meaning.
 _KNOWN_ATTRIBUTES: Final = 0x7F
+
+# Apache Kafka tells of every record that is at fault, and its memory is the only limit.
+_MOST_RECORD_ERRORS: Final = 100_000
 
 _CODECS: Final = {
     "uncompressed": Compression.NONE,
@@ -90,23 +94,23 @@ def validate(
     target = _CODECS.get(config.compression_type, codec)
     is_rewritten = target is not codec and not (batch.is_control and not codec)
     max_timestamp = batch.max_timestamp
-    records_read: list[ReadRecord] | None = None
+    is_as_usual = not is_client
     if is_client:
         _check_header(batch, name)
         # MemoryRecordsBuilder takes no negative timestamp but -1.
         smallest = NO_TIMESTAMP if is_rewritten else -(2**63)
         largest = largest_timestamp(batch, config, now_ms, smallest)
+        is_as_usual = largest is not None
         if largest is None:
-            records_read = _checked_records(batch, config, name, now_ms, not is_rewritten)
-            timestamps = [_timestamp(batch, each) for each in records_read]
-            largest = max(NO_TIMESTAMP, *timestamps)
-            if min(timestamps) < smallest:
+            seen = _checked_records(batch, config, name, now_ms, not is_rewritten)
+            largest = max(NO_TIMESTAMP, seen.largest_timestamp)
+            if seen.smallest_timestamp < smallest:
                 raise _unexpected("Invalid negative timestamp")
-            if codec and not is_rewritten and not _is_consecutive(records_read):
+            if codec and not is_rewritten and not seen.is_consecutive:
                 raise _unexpected("key is skipped in PartialDefaultRecord")
         max_timestamp = largest
     if is_rewritten:
-        batch = _rewritten(batch, target, config, records_read)
+        batch = _rewritten(batch, target, config, is_as_usual=is_as_usual)
         _check_size(batch, config, name)
     if batch.size_bytes > config.segment_bytes:
         raise KafkaError(
@@ -216,62 +220,70 @@ def _as_int64(value: int) -> int:
     return (value + 2**63) % 2**64 - 2**63
 
 
-def _is_consecutive(records: list[ReadRecord]) -> bool:
-    return all(record.offset_delta == i for i, record in enumerate(records))
+class _Seen(NamedTuple):
+    """A summary of a batch's records, which are not kept: they may be very many."""
+
+    smallest_timestamp: int
+    largest_timestamp: int
+    is_consecutive: bool
 
 
 def _checked_records(
     batch: RecordBatch, config: LogConfig, name: str, now_ms: int, is_kept: bool
-) -> list[ReadRecord]:
+) -> _Seen:
     """The records of a batch, read one by one. Raises KafkaError, InvalidRecordsError."""
-    records: list[ReadRecord] = []
+    smallest, largest = 2**63 - 1, -(2**63)
+    is_consecutive = True
     errors: list[RecordError] = []
+    error_count = 0
     code = ErrorCode.INVALID_RECORD
-    earliest = _as_int64(now_ms - config.message_timestamp_before_max_ms)
-    latest = _as_int64(now_ms + config.message_timestamp_after_max_ms)
-    is_stamped = bool(batch.attributes & LOG_APPEND_TIME_FLAG)
     for i, record in enumerate(read_records(batch, skips_contents=is_kept)):
-        records.append(record)
         timestamp = _timestamp(batch, record)
+        smallest, largest = min(smallest, timestamp), max(largest, timestamp)
+        is_consecutive = is_consecutive and record.offset_delta == i
         if config.compact and record.key_size < 0:
-            errors.append(
-                RecordError(
-                    i,
-                    "Compacted topic cannot accept message without key in topic partition " + name,
-                )
-            )
+            text = "Compacted topic cannot accept message without key in topic partition " + name
         elif not config.log_append_time and timestamp != NO_TIMESTAMP:
             age_ms = now_ms - timestamp
             if (
-                age_ms > config.message_timestamp_before_max_ms
-                or -age_ms > config.message_timestamp_after_max_ms
+                age_ms <= config.message_timestamp_before_max_ms
+                and -age_ms <= config.message_timestamp_after_max_ms
             ):
-                code = ErrorCode.INVALID_TIMESTAMP
-                errors.append(
-                    RecordError(
-                        i,
-                        f"Timestamp {timestamp} of message with offset {record.offset_delta} is "
-                        f"out of range. The timestamp should be within [{earliest}, {latest}]",
-                    )
-                )
-        elif is_stamped:
+                continue
             code = ErrorCode.INVALID_TIMESTAMP
-            kind = "PartialDefaultRecord" if record.is_partial else "DefaultRecord"
-            errors.append(
-                RecordError(
-                    i,
-                    f"Invalid timestamp type in message {kind}(offset={record.offset_delta}, "
-                    f"timestamp={timestamp}, key={record.key_size} bytes, "
-                    f"value={record.value_size} bytes). Producer should not set timestamp type to "
-                    "LogAppendTime.",
-                )
-            )
+            text = _out_of_range(record, timestamp, config, now_ms)
+        elif batch.attributes & LOG_APPEND_TIME_FLAG:
+            code = ErrorCode.INVALID_TIMESTAMP
+            text = _stamped_by_client(record, timestamp)
+        else:
+            continue
+        error_count += 1
+        if error_count <= _MOST_RECORD_ERRORS:
+            errors.append(RecordError(i, text))
     if errors:
-        raise InvalidRecordsError(code, _summary(code, errors), tuple(errors))
-    return records
+        raise InvalidRecordsError(code, _summary(code, errors, error_count), tuple(errors))
+    return _Seen(smallest, largest, is_consecutive)
 
 
-def _summary(code: ErrorCode, errors: list[RecordError]) -> str:
+def _out_of_range(record: ReadRecord, timestamp: int, config: LogConfig, now_ms: int) -> str:
+    earliest = _as_int64(now_ms - config.message_timestamp_before_max_ms)
+    latest = _as_int64(now_ms + config.message_timestamp_after_max_ms)
+    return (
+        f"Timestamp {timestamp} of message with offset {record.offset_delta} is out of range. The "
+        f"timestamp should be within [{earliest}, {latest}]"
+    )
+
+
+def _stamped_by_client(record: ReadRecord, timestamp: int) -> str:
+    kind = "PartialDefaultRecord" if record.is_partial else "DefaultRecord"
+    return (
+        f"Invalid timestamp type in message {kind}(offset={record.offset_delta}, "
+        f"timestamp={timestamp}, key={record.key_size} bytes, value={record.value_size} bytes). "
+        "Producer should not set timestamp type to LogAppendTime."
+    )
+
+
+def _summary(code: ErrorCode, errors: list[RecordError], error_count: int) -> str:
     if code is ErrorCode.INVALID_TIMESTAMP:
         return "One or more records have been rejected due to invalid timestamp"
     shown = ", ".join(
@@ -279,20 +291,21 @@ def _summary(code: ErrorCode, errors: list[RecordError]) -> str:
         for error in errors[:3]
     )
     return (
-        f"One or more records have been rejected due to {len(errors)} record errors in total, and "
+        f"One or more records have been rejected due to {error_count} record errors in total, and "
         f"only showing the first three errors at most: [{shown}]"
     )
 
 
 def _rewritten(
-    batch: RecordBatch, codec: Compression, config: LogConfig, records: list[ReadRecord] | None
+    batch: RecordBatch, codec: Compression, config: LogConfig, *, is_as_usual: bool
 ) -> RecordBatch:
     """The batch with another codec, as Kafka's MemoryRecordsBuilder makes it.
 
-    Records that are numbered from 0 and timed from the first one keep their bytes.
+    Records that are numbered from 0 and timed from the first one keep their bytes, where the batch
+    `is_as_usual`.
     """
     level = _level(codec, config)
-    if records is None:
+    if is_as_usual:
         data = unpacked(batch)
         if data is not None and _begins_at_base_timestamp(data):
             attributes = batch.attributes & (TRANSACTIONAL_FLAG | CONTROL_FLAG)
@@ -310,13 +323,9 @@ def _rewritten(
                     base_sequence=batch.base_sequence,
                 )
             )
-        records = list(read_records(batch, skips_contents=False))
     return RecordBatch(
         build_batch(
-            [
-                Record(0, _timestamp(batch, each), each.key, each.value, each.headers)
-                for each in records
-            ],
+            _as_they_are(batch),
             compression=codec,
             compression_level=level,
             producer_id=batch.producer_id,
@@ -326,6 +335,11 @@ def _rewritten(
             is_control=batch.is_control,
         )
     )
+
+
+def _as_they_are(batch: RecordBatch) -> Iterator[Record]:
+    for each in read_records(batch, skips_contents=False):
+        yield Record(0, _timestamp(batch, each), each.key, each.value, each.headers)
 
 
 def _begins_at_base_timestamp(data: bytes) -> bool:

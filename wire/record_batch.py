@@ -21,12 +21,19 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
+from time import sleep
 from typing import Final, NamedTuple
 
 from kafkalite.wire.checksum import crc32c
 from kafkalite.wire.compression import Compression, DecompressionError, compress, decompress
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_format import Header, invalid_record, read_record, write_record
+from kafkalite.wire.record_format import (
+    BYTES_OF_A_PART,
+    Header,
+    invalid_record,
+    read_record,
+    write_record,
+)
 
 LOG_OVERHEAD: Final = 12
 HEADER_BYTES: Final = 61
@@ -254,12 +261,14 @@ def iterate_records(batch: RecordBatch) -> Iterator[Record]:
             records than the header says.
     """
     data = records_data(batch)
-    base_offset = batch.base_offset
-    base_timestamp = batch.base_timestamp
+    base_offset, base_timestamp = batch.base_offset, batch.base_timestamp
     stamped = batch.attributes & LOG_APPEND_TIME_FLAG
-    position = 0
+    position, end_of_part = 0, BYTES_OF_A_PART
     try:
         for _ in range(batch.record_count):
+            if position > end_of_part:
+                end_of_part = position + BYTES_OF_A_PART
+                sleep(0)
             timestamp_delta, offset_delta, key, value, headers, position = read_record(
                 data, position
             )

@@ -12,6 +12,7 @@ Kafka's DefaultRecord and ByteUtils.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from time import sleep
 from typing import Final
 
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -19,6 +20,12 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 # A record is at least: length, attributes, timestamp delta, offset delta, key length, value length
 # and header count, one byte each.
 MIN_RECORD_BYTES: Final = 7
+# Apache Kafka's only limit here is its memory: a header of two bytes is an object of ninety.
+MOST_HEADERS: Final = 1 << 20
+# After so much a reader lets other threads have the interpreter: compiled code holds on to it.
+BYTES_OF_A_PART: Final = 1 << 15
+_HEADERS_OF_A_PART: Final = 1 << 13
+
 
 Header = tuple[str, bytes | None]
 
@@ -57,7 +64,9 @@ def _read_headers(
     if count < 0 or count > end - position:
         raise invalid_record(f"Found invalid number of record headers {count}")
     headers: list[Header] = []
-    for _ in range(count):
+    for number in range(1, count + 1):
+        if not number % _HEADERS_OF_A_PART:
+            sleep(0)
         key, position = _read_bytes(data, position, end)
         if key is None:
             raise invalid_record("Invalid negative header key size -1")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kafkalite.log.acceptance import MOST_BRIEF_BYTES, accept
-from kafkalite.log.checked_batch import CheckedBatch, CheckFirst
+from kafkalite.log.checked_batch import CheckedBatch
 from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import TakesLong
 from kafkalite.log.log import Log
@@ -69,8 +69,7 @@ def test_a_checked_batch_is_appended(disk: Any) -> None:
         log.append(records, leader_epoch=0, briefly=True)
     assert log.log_end_offset == 0
     batch = checked(log, records)
-    first = CheckFirst(batch)
-    first.check()
+    batch.check()
     assert log.append(records, leader_epoch=0, briefly=True, checked=batch).last_offset == 0
     assert log.log_end_offset == 1
 
@@ -86,7 +85,3 @@ def test_what_was_found_wrong_is_raised_by_the_append(disk: Any) -> None:
         log.append(bytes(records), leader_epoch=0, checked=batch)
     assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
     assert log.log_end_offset == 0
-
-
-def test_to_give_way_checks_nothing() -> None:
-    CheckFirst(None).check()

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from kafkalite.log.record_reader import read_records
 from kafkalite.log.record_walk import LEAST, MOST, REFUSED, walk
 from kafkalite.wire.record_batch import HEADER_BYTES, Record, RecordBatch, build_batch
+from kafkalite.wire.record_format import MOST_HEADERS
+from tests.log.very_many import record_with_headers, tiny_records, turns_beside
 
 NOW_MS = 1_700_000_000_000
 
@@ -52,6 +54,22 @@ def test_offsets_of_two_and_three_bytes_are_taken() -> None:
     assert largest_delta(data, 20_000) == 0
     for count in (19_999, 20_001):
         assert largest_delta(data, count) == REFUSED
+
+
+def test_other_threads_run_while_very_many_records_are_walked_over() -> None:
+    data = tiny_records(1_000_000)
+    assert largest_delta(data, 1_000_000) == 0
+    assert turns_beside(lambda: largest_delta(data, 1_000_000)) > 5
+
+
+def test_other_threads_run_while_very_many_headers_are_walked_over() -> None:
+    data = record_with_headers(MOST_HEADERS)
+    assert largest_delta(data, 1) == 0
+    assert turns_beside(lambda: largest_delta(data, 1)) > 5
+
+
+def test_a_record_may_have_so_many_headers() -> None:
+    assert largest_delta(record_with_headers(MOST_HEADERS + 1), 1) == REFUSED
 
 
 @pytest.mark.slow

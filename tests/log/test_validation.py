@@ -1,6 +1,8 @@
 """The batches that a leader refuses, the codes and their order; and the bytes it writes."""
 
 import struct
+import tracemalloc
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import InvalidRecordsError
 from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.log.validation import validate
-from kafkalite.wire.compression import Compression
+from kafkalite.wire.compression import Compression, compress
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import (
     Record,
@@ -20,7 +22,10 @@ from kafkalite.wire.record_batch import (
     TimestampType,
     build_batch,
     iterate_records,
+    pack_batch,
 )
+from kafkalite.wire.record_format import MOST_HEADERS
+from tests.log.very_many import FIRST_RECORD, record_with_headers, turns_beside
 
 NOW_MS = 1_700_000_000_000
 HOUR_MS = 3_600_000
@@ -235,3 +240,57 @@ def test_coordinators_may_write_markers_and_are_trusted_with_the_rest() -> None:
     assert written(check(control, origin=AppendOrigin.COORDINATOR)).is_control
     with pytest.raises(KafkaError):
         check(patched(GOOD, BAD_CRC, redo_crc=False), origin=AppendOrigin.COORDINATOR)
+
+
+def of_very_many(data: bytes, count: int, codec: Compression = Compression.NONE) -> bytes:
+    return pack_batch(
+        compress(codec, data, None),
+        base_offset=0,
+        last_offset_delta=count - 1,
+        record_count=count,
+        base_timestamp=NOW_MS,
+        max_timestamp=NOW_MS,
+        attributes=codec,
+    )
+
+
+@pytest.mark.parametrize("compression_type", ["producer", "gzip"])
+def test_very_many_odd_records_take_no_memory(compression_type: str) -> None:
+    """They have all the same offset, and are kept, or rewritten."""
+    count = 50_000
+    records = of_very_many(FIRST_RECORD * count, count, Compression.ZSTD)
+    config = LogConfig(compression_type=compression_type)
+    tracemalloc.start()
+    try:
+        with suppress(KafkaError):
+            check(records, config)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * count * len(FIRST_RECORD)
+
+
+def test_other_threads_run_while_very_many_records_are_read() -> None:
+    count = 100_000
+    records = of_very_many(FIRST_RECORD * count, count, Compression.ZSTD)
+    assert turns_beside(lambda: refused(records)) > 5
+
+
+def test_errors_of_very_many_records_are_counted_and_not_all_kept() -> None:
+    count = 100_001
+    records = of_very_many(FIRST_RECORD * count, count, Compression.ZSTD)
+    error = refused(records, LogConfig(cleanup_policy=("compact",)))
+    assert isinstance(error, InvalidRecordsError)
+    assert len(error.record_errors) == count - 1
+    assert f"rejected due to {count} record errors in total" in str(error.message)
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.ZSTD])
+@pytest.mark.parametrize("compression_type", ["producer", "gzip"])
+def test_a_record_may_have_so_many_headers(codec: Compression, compression_type: str) -> None:
+    config = LogConfig(compression_type=compression_type, max_message_bytes=10_000_000)
+    fitting = of_very_many(record_with_headers(MOST_HEADERS), 1, codec)
+    assert check(fitting, config).record_count == 1
+    error = refused(of_very_many(record_with_headers(MOST_HEADERS + 1), 1, codec), config)
+    assert error.code is ErrorCode.MESSAGE_TOO_LARGE
+    assert error.message == "A record has 1048577 headers, and may have 1048576"
