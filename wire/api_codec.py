@@ -29,6 +29,8 @@ _PARTS_AT_ONCE: Final = 2048
 # Larger frames are not worth explaining: it takes 50 microseconds for every element.
 _MOST_BYTES_TO_EXPLAIN: Final = 65536
 
+_LET_GO_AT_ONCE: Final = 512
+
 T = TypeVar("T")
 
 _pack_header_0: Final = Struct(">ii").pack
@@ -129,9 +131,10 @@ class ApiCodec:
             client_id, position = self._odd_header(view)
             steps: Generator[None, None, Any] = slowly(view, position, len(view))
             body = yield from steps
-        except PARSE_ODDITIES:
-            pass
-        except TooManyElements:
+        except PARSE_ODDITIES as error:
+            yield from _let_go(error)
+        except TooManyElements as error:
+            yield from _let_go(error)
             most = most_elements(len(view))
             raise too_many_elements(most, request_class(self.api_key).__name__) from None
         else:
@@ -267,3 +270,15 @@ def drained(steps: Generator[object, None, T]) -> T:
         except StopIteration as done:
             value: T = done.value
             return value
+
+
+def _let_go(error: BaseException) -> Generator[None, None, None]:
+    """Free what was parsed before an error, little by little: it may be a million objects."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        for value in list(traceback.tb_frame.f_locals.values()):
+            if isinstance(value, list):
+                while value:
+                    del value[-_LET_GO_AT_ONCE:]
+                    yield
+        traceback = traceback.tb_next

@@ -7,7 +7,7 @@ One partition that does not exist fails all the others of its transaction.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
@@ -17,7 +17,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     TopicPartition,
 )
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import AT_ONCE, Steps, at_once, cut, in_slices
+from kafkalite.requests.slices import AT_ONCE, Steps, at_once, cut, in_slices, release_dict
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResultRow,
@@ -81,16 +81,19 @@ def _add(
                 are_there = are_there and is_there
                 named[name, index] = is_there
     if not are_there:
-        tried, unknown = ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        codes = {where: tried if is_there else unknown for where, is_there in named.items()}
-        return ErrorCode.NONE, (yield from _told_once(codes))
+        results = yield from _told_once(_not_tried(named))
+        yield from release_dict(named)
+        return ErrorCode.NONE, results
     producer = Producer(transactional_id, producer_id, producer_epoch)
     if verify_only:
         verified: dict[tuple[str, int], ErrorCode] = {}
         for where in named:
             verified[where] = _verify(services, context, producer, TopicPartition(*where))
             yield
-        return ErrorCode.NONE, (yield from _told_once(verified))
+        results = yield from _told_once(verified.items())
+        yield from release_dict(verified)
+        yield from release_dict(named)
+        return ErrorCode.NONE, results
     code = ErrorCode.NONE
     try:
         services.transaction_coordinator.add_partitions(
@@ -103,7 +106,19 @@ def _add(
         code = error.code
         if code is ErrorCode.PRODUCER_FENCED and context.api_version < _PRODUCER_FENCED_SINCE:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
+    yield from release_dict(named)
     return code, (yield from _all_told(topics, code))
+
+
+def _not_tried(
+    named: Mapping[tuple[str, int], bool],
+) -> Iterator[tuple[tuple[str, int], ErrorCode]]:
+    """One partition that is not there keeps the others out."""
+    for where, is_there in named.items():
+        if is_there:
+            yield where, ErrorCode.OPERATION_NOT_ATTEMPTED
+        else:
+            yield where, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _verify(
@@ -131,11 +146,13 @@ def _all_told(
 
 
 def _told_once(
-    codes: Mapping[tuple[str, int], ErrorCode],
+    codes: Iterable[tuple[tuple[str, int], ErrorCode]],
 ) -> Steps[list[AddPartitionsToTxnTopicResultRow]]:
     """Each partition is told of once, however often it was named, and nothing else."""
     by_topic: dict[str, list[AddPartitionsToTxnPartitionResultRow]] = {}
-    for (name, index), code in codes.items():
+    for (name, index), code in codes:
         by_topic.setdefault(name, []).append((index, code))
         yield
-    return list(by_topic.items())
+    results: list[AddPartitionsToTxnTopicResultRow] = [*by_topic.items()]
+    yield from release_dict(by_topic)
+    return results

@@ -17,6 +17,8 @@ from kafkalite.requests.slices import (
     in_slices,
     is_long,
     mapped_in_steps,
+    release,
+    release_dict,
 )
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_commit import (
@@ -89,8 +91,12 @@ def _with_unknown(
     answered: Sequence[OffsetCommitResponseTopicRow],
     unknown: list[OffsetCommitRequestTopicRow],
 ) -> Steps[Sequence[OffsetCommitResponseTopicRow]]:
-    answered = [*answered, *(yield from mapped_in_steps(_unknown, unknown))]
-    return (yield from _each_once(answered)) if len(unknown) > 1 else answered
+    all_of_them = [*answered, *(yield from mapped_in_steps(_unknown, unknown))]
+    if len(unknown) < 2:
+        return all_of_them
+    once = yield from _each_once(all_of_them)
+    yield from release([all_of_them])
+    return once
 
 
 def _each_once(
@@ -102,7 +108,9 @@ def _each_once(
     for name, topic_id, partitions in topics:
         once.setdefault(topic_id, (name, topic_id, []))[2].extend(partitions)
         yield
-    return list(once.values())
+    told: list[OffsetCommitResponseTopicRow] = [*once.values()]
+    yield from release_dict(once)
+    return told
 
 
 def _unknown(topic: OffsetCommitRequestTopicRow) -> Steps[OffsetCommitResponseTopicRow]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.requests.slices import Steps, at_once, in_slices
+from kafkalite.requests.slices import Steps, at_once, in_slices, let_go
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.offset_fetch import (
@@ -100,14 +100,20 @@ def _fetch(
     if uses_topic_ids:
         named = yield from _by_name(services, named, unknown)
     found: list[OffsetFetchResponseTopicsRow] = []
+    code = 0
     for piece in [None] if wanted is None else _pieces(named):
         _, topics, code = router.fetch(
             context, (group_id, member_id, member_epoch, piece), require_stable=require_stable
         )
         if code:
-            return group_id, (), code
+            break
         found += topics
         yield
+    if code:
+        letting_go = let_go(named, unknown)
+        del named, unknown
+        yield from letting_go
+        return group_id, (), code
     if wanted is None:
         # Topics that are gone cannot be spoken of by id.
         return group_id, [topic for topic in found if topic[1].int or not uses_topic_ids], 0

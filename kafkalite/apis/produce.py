@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafkalite.coordinators.produce_transactions import (
@@ -76,7 +75,6 @@ if TYPE_CHECKING:
 _VALID_ACKS: Final = (-1, 0, 1)
 # Partitions that are appended to in one step; the time is looked at after every fourth.
 _IN_ONE_STEP: Final = 8
-_LOOKS_AT_TIME: Final = 3
 _FIRST_TOPIC_ID_VERSION: Final = 13
 _UNKNOWN: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _UNKNOWN_ID: Final = ErrorCode.UNKNOWN_TOPIC_ID
@@ -149,7 +147,6 @@ def _append_rest(
     produced: ProducedRows,
 ) -> WaitingSteps[_Response]:
     """Go on with `topics`; the first has `rows` already."""
-    produced.give_way_at = inf
     for position, topic in enumerate(topics):
         if topic[2]:
             if position:
@@ -169,7 +166,7 @@ def _append_slowly(
     if refusal is not None:
         responses = yield from refused_rows(topics, refusal)
         return _respond(services, context, request[1], responses, set())
-    produced = ProducedRows(inf)
+    produced = ProducedRows()
     for name, topic_id, partitions in topics:
         rows: list[PartitionProduceResponseRow] = []
         if partitions:
@@ -194,13 +191,16 @@ def _append_each(
     before = len(rows)
     while (done := len(rows) - before) < len(partitions):
         some = name, topic_id, partitions[done : done + _IN_ONE_STEP]
+        produced.begin_slice()
         try:
             _append_to(services, context, request, batches, some, rows, produced)
         except CheckFirst as first:
-            yield first.check
-            done = len(rows) - before
-            one = name, topic_id, partitions[done : done + 1]
-            _append_to(services, context, request, batches, one, rows, produced, first.checked)
+            if first.checked is not None:
+                yield first.checked.check
+                produced.begin_slice()
+                done = len(rows) - before
+                one = name, topic_id, partitions[done : done + 1]
+                _append_to(services, context, request, batches, one, rows, produced, first.checked)
         yield None
 
 
@@ -226,8 +226,7 @@ def _append_to(
     of_topic: list[Partition] = [] if found is None else found.partitions
     count, node_id, are_valid_acks = len(of_topic), context.node_id, acks in _VALID_ACKS
     for index, records in partitions:
-        if len(rows) & _LOOKS_AT_TIME == _LOOKS_AT_TIME:
-            produced.give_way_in_time()
+        produced.give_way_in_time()
         partition: Partition | None = None
         try:
             if found is None or not 0 <= index < count:

@@ -47,8 +47,8 @@ class ProducedRows:
 
     __slots__ = ("give_way_at", "leaders", "pending", "responses")
 
-    def __init__(self, give_way_at: float = 0.0) -> None:
-        self.give_way_at = give_way_at
+    def __init__(self) -> None:
+        self.give_way_at = 0.0
         self.responses: list[TopicProduceResponseRow] = []
         self.pending: list[PendingAppend] = []
         self.leaders: set[int] = set()
@@ -76,6 +76,10 @@ class ProducedRows:
                 NO_LEADER,
             )
         )
+
+    def begin_slice(self) -> None:
+        """Others have had their turn."""
+        self.give_way_at = 0.0
 
     def give_way_in_time(self) -> None:
         """Raises CheckFirst when the appends have taken long."""

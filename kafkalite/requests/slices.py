@@ -211,6 +211,14 @@ def release_set(values: set[Any]) -> Steps[None]:
         yield
 
 
+def release_dict(values: dict[Any, Any]) -> Steps[None]:
+    """The same for a dict."""
+    while values:
+        for _ in range(min(len(values), _RELEASED_AT_ONCE)):
+            values.popitem()
+        yield
+
+
 class _WithoutFullCollections:
     """While huge requests are handled, the garbage collector does not go through all objects.
 

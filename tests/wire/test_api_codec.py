@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -178,3 +180,16 @@ def test_records_in_a_response_in_slices_are_chunks_of_their_own() -> None:
     assert chunks[1] is piece
     assert chunks == codec.build(7, body)
     assert int.from_bytes(chunks[0][:4], "big") == sum(map(len, chunks)) - 4
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_what_was_parsed_of_a_huge_frame_that_is_refused_goes_little_by_little(rows: bool) -> None:
+    """Freed at once, a million objects take a tenth of a second."""
+    codec = codec_of(ApiKey.METADATA, 12, rows=rows)
+    steps = codec.parse_in_slices(metadata_frame(50_000)[:-3])
+    alive: list[int] = []
+    with pytest.raises(Malformed):
+        alive.extend(sys.getallocatedblocks() for _ in steps)
+    freed = [before - after for before, after in pairwise(alive)]
+    assert max(alive) - alive[-1] > 40_000
+    assert max(freed) < 5000
