@@ -11,9 +11,9 @@ with refusals as error codes. Here the records of groups are written, and their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
 import trio
@@ -38,7 +38,7 @@ from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.state_log import OffsetLog, StateRecord
-from kafkalite.group_coordinator.timers import Timer, Timers
+from kafkalite.group_coordinator.timers import AT_ONCE, Timer, Timers
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -49,6 +49,10 @@ if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_group import ShareGroup
     from kafkalite.group_coordinator.share_keeper import ShareStateKeeper
     from kafkalite.group_coordinator.streams_api import StreamsGroupRequests
+
+# A sweep over offsets lets others have their turn after so many.
+_OFFSETS_AT_ONCE: Final = 256
+_REST_OF_SWEEP_SECONDS: Final = 0.001
 
 
 class GroupCoordinator:
@@ -92,7 +96,9 @@ class GroupCoordinator:
         )
         clock.subscribe(self._wake_earlier)
         self._nap: trio.CancelScope | None = None
-        self._sweep = Timer(self._expire_offsets)
+        self._sweep = Timer(self._expire_some_offsets)
+        # The rest of a sweep.
+        self._expiry: Iterator[int] | None = None
         self._running = False
         self._leaders: dict[int, int | None] = {}
         self.shards = shards = Shards(log)
@@ -161,8 +167,8 @@ class GroupCoordinator:
         self._sessions.set(self._sweep, self.config.offsets_retention_check_interval_ms / 1000)
         task_status.started()
         while True:
-            self._sessions.expire_due()
-            self._phases.expire_due()
+            self._sessions.expire_due(AT_ONCE)
+            self._phases.expire_due(AT_ONCE)
             with trio.CancelScope(deadline=self._next_time()) as self._nap:
                 await trio.sleep_forever()
 
@@ -318,8 +324,29 @@ class GroupCoordinator:
                 if group.group_type == "share":
                     self.share.states.topics_deleted(group, topic_ids)
 
-    def _expire_offsets(self) -> None:
+    def _expire_some_offsets(self) -> None:
+        """Continue the sweep over expired offsets; other timers have their turn in between."""
+        steps, self._expiry = self._expiry or self._expiry_steps(), None
         self._sessions.set(self._sweep, self.config.offsets_retention_check_interval_ms / 1000)
-        for shard in self.shards.loaded.values():
-            for group in self._offsets.expire(shard):
-                self._unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        left = _OFFSETS_AT_ONCE
+        for looked_at in steps:
+            left -= looked_at
+            if left <= 0:
+                self._expiry = steps
+                self._sessions.set(self._sweep, _REST_OF_SWEEP_SECONDS)
+                return
+
+    def _expire_offsets(self) -> None:
+        """All of them, at once."""
+        for _ in self._expiry_steps():
+            pass
+
+    def _expiry_steps(self) -> Iterator[int]:
+        """Yields the number of offsets that were looked at in each step, and one for the step."""
+        for partition, shard in list(self.shards.loaded.items()):
+            for looked_at, gone in self._offsets.expire(shard):
+                if gone is not None:
+                    self._unload(gone, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                yield looked_at + 1
+                if self.shards.loaded.get(partition) is not shard:
+                    break

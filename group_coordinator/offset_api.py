@@ -53,6 +53,7 @@ Outcomes = Generator[None, None, list[Any]]
 
 # More partitions than this are checked one part after the other.
 CHECKED_AT_ONCE: Final = 128
+_OFFSETS_OF_A_STEP: Final = 256
 
 GROUP_ID_NOT_FOUND_SINCE: Final = 9  # OffsetCommit: which error says that there is no such group
 
@@ -267,32 +268,63 @@ class OffsetRequests:
     ) -> Iterator[OffsetExpiry]:
         """The times from which the offsets of a group may go; those that stay have none."""
         for topic, partitions in shard.offsets.of_group(group_id).items():
-            if group.is_subscribed_to(topic):
+            yield from self._expiries_in(shard, group_id, group, topic, partitions)
+
+    def _expiries_in(
+        self,
+        shard: Shard,
+        group_id: str,
+        group: OffsetRetention,
+        topic: str,
+        partitions: Mapping[int, CommittedOffset],
+    ) -> Iterator[OffsetExpiry]:
+        if group.is_subscribed_to(topic):
+            return
+        for partition, committed in partitions.items():
+            since = group.offsets_expire_from(committed.commit_timestamp_ms)
+            if since is None or shard.offsets.is_pending(group_id, topic, partition):
                 continue
-            for partition, committed in partitions.items():
-                since = group.offsets_expire_from(committed.commit_timestamp_ms)
-                if since is None or shard.offsets.is_pending(group_id, topic, partition):
-                    continue
-                at_ms = committed.expire_timestamp_ms
-                if at_ms == NO_TIMESTAMP:
-                    at_ms = since + self._config.offsets_retention_ms
-                yield OffsetExpiry(at_ms, group_id, topic, partition)
+            at_ms = committed.expire_timestamp_ms
+            if at_ms == NO_TIMESTAMP:
+                at_ms = since + self._config.offsets_retention_ms
+            yield OffsetExpiry(at_ms, group_id, topic, partition)
 
-    def expire(self, shard: Shard) -> list[Group]:
-        """Delete offsets unused for the retention time. Returns the groups that are gone with them.
+    def expire(self, shard: Shard) -> Iterator[tuple[int, Group | None]]:
+        """Delete offsets unused for the retention time, a few in each step.
 
-        A group goes when it has neither members nor offsets."""
-        now_ms = self._now_ms()
-        gone: list[Group] = []
+        Yields the number of offsets that were looked at, and the group that is gone with them, if
+        any. A group goes when it has neither members nor offsets. Others may change the shard
+        between two steps.
+        """
         for group_id, group in list(shard.groups.items()):
-            over = [each for each in self.expiries(shard, group_id, group) if now_ms >= each.at_ms]
-            self._forget(shard, [(group_id, each.topic, each.partition) for each in over])
-            if group.group_type == "share":
-                continue  # its offsets are elsewhere, and stay
-            if group.is_empty and not any(True for _ in shard.offsets.partitions_of(group_id)):
+            for topic, partitions in list(shard.offsets.of_group(group_id).items()):
+                every_one = list(partitions)
+                for start in range(0, len(every_one), _OFFSETS_OF_A_STEP):
+                    if shard.groups.get(group_id) is not group:
+                        break
+                    some = every_one[start : start + _OFFSETS_OF_A_STEP]
+                    self._expire_some(shard, group_id, group, topic, some)
+                    yield len(some), None
+            if group.group_type == "share" or shard.groups.get(group_id) is not group:
+                yield 0, None  # its offsets are elsewhere, and stay; or the group has gone
+            elif group.is_empty and not any(True for _ in shard.offsets.partitions_of(group_id)):
                 self.forget_group(shard, group)
-                gone.append(group)
-        return gone
+                yield 0, group
+            else:
+                yield 0, None
+
+    def _expire_some(
+        self, shard: Shard, group_id: str, group: Group, topic: str, partitions: Sequence[int]
+    ) -> None:
+        now_ms = self._now_ms()
+        committed = shard.offsets.of_group(group_id).get(topic, {})
+        of_these = {each: committed[each] for each in partitions if each in committed}
+        over = [
+            (group_id, each.topic, each.partition)
+            for each in self._expiries_in(shard, group_id, group, topic, of_these)
+            if now_ms >= each.at_ms
+        ]
+        self._forget(shard, over)
 
     def _forget(
         self,

@@ -23,6 +23,9 @@ logger = logger_of(__name__)
 NEVER: Final = math.inf
 # The deadline of a timer while it expires.
 _EXPIRING: Final = -math.inf
+# The owner of many timers lets others have their turn after so many, each of which may cost as much
+# as a request.
+AT_ONCE: Final = 16
 # A heap is not looked through for fewer.
 _FEW: Final = 16
 
@@ -103,16 +106,21 @@ class Timers:
         """The time to call `expire_due` next, on the clock's scale; `inf` for never."""
         return self._queue[0][0] if self._queue else NEVER
 
-    def expire_due(self) -> None:
-        """Expire, in order of their deadlines, the timers whose deadlines have passed."""
+    def expire_due(self, most: float = math.inf) -> None:
+        """Expire, in order of their deadlines, the timers whose deadlines have passed.
+
+        No more than `most` expire; `next_time` is in the past if there are more.
+        """
         now = self.clock()
-        while self._queue and self._queue[0][0] <= now:
+        left = most
+        while left > 0 and self._queue and self._queue[0][0] <= now:
             queued_for, _, timer = heapq.heappop(self._queue)
             if queued_for != timer.queued_for:
                 self._useless_count -= 1
                 continue  # it was set to an earlier time meanwhile, and has been queued for that
             timer.queued_for = NEVER
             if timer.deadline <= now:
+                left -= 1
                 self._expire(timer)
             elif timer.deadline != NEVER:
                 self._push(timer)

@@ -17,6 +17,7 @@ from kafkalite.control.clock import ClusterClock
 from kafkalite.control.due import due_next, lock_named, producers
 from kafkalite.coordinators.transaction_coordinator.transaction import TransactionState
 from kafkalite.group_coordinator.interventions import MemberOfGroup
+from kafkalite.requests.slices import in_slices_of_task
 from kafkalite.wire.errors import KafkaError
 
 # Timers that fire for ever within one jump would keep the loop: nothing has so many.
@@ -91,13 +92,13 @@ async def _do_jobs(broker: Broker, clock: ClusterClock, report: Advanced) -> Non
     services = broker.services
     transactions = services.transaction_coordinator
     open_before = _ongoing(broker)
-    transactions.abort_timed_out()
+    await in_slices_of_task(transactions.abort_timed_out())
     report.aborted += sorted(open_before - _ongoing(broker))
     report.fired += [
         Due(clock.now_ms(), f"the transaction of {name} timed out") for name in report.aborted
     ]
     ids_before = {each.transactional_id for each in transactions.all()}
-    transactions.remove_expired()
+    await in_slices_of_task(transactions.remove_expired())
     ids_left = {each.transactional_id for each in transactions.all()}
     report.fired += [
         Due(clock.now_ms(), f"the transactional id {name} ended")

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 import trio
 
-from kafkalite.group_coordinator.timers import Timer, Timers
+from kafkalite.group_coordinator.timers import AT_ONCE, Timer, Timers
 from kafkalite.requests.suspension import SuspendedRequest
 from kafkalite.server.interest import Interest
 from kafkalite.server.watchdog import Watchdog
@@ -146,7 +146,7 @@ class Loop:
                 self._unserved = ready[index + 1 :]
                 break
         if self._timers.next_time() <= now:
-            self._timers.expire_due()
+            self._timers.expire_due(AT_ONCE)
         # Sent before the rest: these clients have waited longest, for the records just appended.
         resumed: list[Watched] = []
         for _ in range(len(self._resumed)):

@@ -42,6 +42,18 @@ def test_timers_expire_once_and_in_order() -> None:
     assert clock.timers.next_time() == math.inf
 
 
+def test_no_more_than_so_many_expire_at_a_time() -> None:
+    clock = Clock()
+    for name in "abcde":
+        clock.timers.set(clock.timer(name), 1)
+    clock.now = 2
+    for expired in ("ab", "abcd", "abcde"):
+        assert clock.timers.next_time() == 1
+        clock.timers.expire_due(2)
+        assert "".join(clock.expired) == expired
+    assert clock.timers.next_time() == math.inf
+
+
 def test_a_deadline_that_is_put_off_comes_later() -> None:
     clock = Clock()
     timer = clock.timer("session")

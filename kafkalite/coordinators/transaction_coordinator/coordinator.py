@@ -42,7 +42,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.said_once import SaidOnce
 from kafkalite.requests.purgatory import Watchers
-from kafkalite.requests.slices import Steps, at_once
+from kafkalite.requests.slices import Steps, at_once, in_slices_of_task
 from kafkalite.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -51,6 +51,10 @@ if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition
 
 logger = logger_of(__name__)
+
+
+async def _in_slices(work: Callable[[], Steps[None]]) -> None:
+    await in_slices_of_task(work())
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +134,10 @@ class TransactionCoordinator:
                 ),
             ):
                 nursery.start_soon(
-                    every, "transaction timeouts", partial(float, interval_ms / 1000), work
+                    every,
+                    "transaction timeouts",
+                    partial(float, interval_ms / 1000),
+                    partial(_in_slices, work),
                 )
             nursery.start_soon(supervised, "transaction markers", self._endings.run)
             task_status.started()
@@ -289,28 +296,29 @@ class TransactionCoordinator:
 
     # Time
 
-    def abort_timed_out(self) -> None:
+    def abort_timed_out(self) -> Steps[None]:
         """Abort the transactions whose producer took longer than its timeout, and fence it."""
-        now_ms = self._now_ms()
-        for transaction in [each for each in self.all() if each.is_timed_out(now_ms)]:
-            try:
-                leader_id = self._log.partition_of(transaction.transactional_id).leader_id
-                self._fence(transaction, leader_id, "its transaction has timed out")
-            except KafkaError as error:
-                self._failed(transaction.transactional_id, "not aborted", error)
+        for transaction in self._shards.in_steps():
+            if transaction.is_timed_out(self._now_ms()):
+                try:
+                    leader_id = self._log.partition_of(transaction.transactional_id).leader_id
+                    self._fence(transaction, leader_id, "its transaction has timed out")
+                except KafkaError as error:
+                    self._failed(transaction.transactional_id, "not aborted", error)
+            yield
 
-    def remove_expired(self) -> None:
+    def remove_expired(self) -> Steps[None]:
         """Forget the transactional ids that were idle for transactional.id.expiration.ms."""
-        now_ms = self._now_ms()
-        for transaction in self.all():
+        for transaction in self._shards.in_steps():
             transactional_id = transaction.transactional_id
-            if transaction.is_expired(now_ms, self.config.transactional_id_expiration_ms):
+            if transaction.is_expired(self._now_ms(), self.config.transactional_id_expiration_ms):
                 try:
                     self._log.forget(transactional_id)
                 except KafkaError as error:
                     self._failed(transactional_id, "not forgotten", error)
                 else:
                     self._shards.remove(transactional_id)
+            yield
 
     # Inside
 

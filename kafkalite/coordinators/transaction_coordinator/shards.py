@@ -7,7 +7,7 @@ in which its ids are refused. Source: Kafka's TransactionStateManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -135,6 +135,14 @@ class TransactionShards:
             if self._log.partition(index).leader_id == node_id
             for transaction in shard.values()
         ]
+
+    def in_steps(self) -> Iterator[Transaction]:
+        """All that this process coordinates; others may change them before the next one."""
+        for index, shard in list(self._loaded.items()):
+            for transactional_id in list(shard):
+                transaction = shard.get(transactional_id)
+                if transaction is not None and self._loaded.get(index) is shard:
+                    yield transaction
 
     def all(self) -> Iterable[Transaction]:
         """All that this process coordinates, as of now."""

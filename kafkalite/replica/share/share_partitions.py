@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import trio
 
 from kafkalite.clock import Clock, SystemClock
-from kafkalite.group_coordinator.timers import NEVER, Timer, Timers
+from kafkalite.group_coordinator.timers import AT_ONCE, NEVER, Timer, Timers
 from kafkalite.log.loggers import logger_of
 from kafkalite.replica.share.acknowledgement import release_all, release_expired
 from kafkalite.replica.share.in_flight import RecordState
@@ -155,7 +155,7 @@ class SharePartitions:
     async def run(self) -> None:
         """Let time pass: without this task, no lock ever runs out."""
         while True:
-            self.release_due()
+            self._timers.expire_due(AT_ONCE)
             with trio.CancelScope(deadline=self._next_time()) as self._nap:
                 await trio.sleep_forever()
 

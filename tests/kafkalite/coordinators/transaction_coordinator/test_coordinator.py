@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.few_partitions import FEW_PARTITIONS
@@ -91,10 +92,10 @@ async def test_a_transaction_that_takes_too_long_is_aborted(
     assert await writer.produce(b"slow") is NONE
     now_ms = broker._running.services.now_ms()
     monkeypatch.setattr(coordinator, "_now_ms", lambda: now_ms)
-    coordinator.abort_timed_out()
+    at_once(coordinator.abort_timed_out())
     assert await writer.state() == "Ongoing"
     monkeypatch.setattr(coordinator, "_now_ms", lambda: now_ms + 1001)
-    coordinator.abort_timed_out()
+    at_once(coordinator.abort_timed_out())
     assert await writer.state() == "CompleteAbort"
     assert await read_committed(writer.client) == []
     assert await end_offsets(writer.client) == (2, 2)
@@ -104,6 +105,29 @@ async def test_a_transaction_that_takes_too_long_is_aborted(
     assert await writer.init(**identity) is NONE
     await writer.write(b"again", commit=True)
     assert await read_committed(writer.client) == [b"again"]
+
+
+async def test_a_transaction_that_ends_during_a_sweep_is_not_aborted(
+    writer: Transactional, broker: a_broker, clients: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sweep over very many takes its time, in which others have their turn."""
+    others = [Transactional(await clients.connect(), f"id-{number}") for number in range(2)]
+    writers = [writer, *others]
+    for each in writers:
+        await each.find_coordinators()
+        assert await each.init(timeout_ms=1000) is NONE
+        assert await each.produce(b"slow") is NONE
+    coordinator = broker._running.services.transaction_coordinator
+    later_ms = broker._running.services.now_ms() + 2000
+    monkeypatch.setattr(coordinator, "_now_ms", lambda: later_ms)
+    steps = coordinator.abort_timed_out()
+    next(steps)
+    left = [each for each in writers if await each.state() == "Ongoing"]
+    assert len(left) == 2
+    assert await left[0].end(commit=True) is NONE
+    at_once(steps)
+    assert await left[0].state() == "CompleteCommit"
+    assert await left[1].state() == "CompleteAbort"
 
 
 async def test_the_log_tells_who_is_fenced_and_why(
@@ -122,7 +146,7 @@ async def test_the_log_tells_who_is_fenced_and_why(
     coordinator = broker._running.services.transaction_coordinator
     later_ms = broker._running.services.now_ms() + 3_600_000
     monkeypatch.setattr(coordinator, "_now_ms", lambda: later_ms)
-    coordinator.abort_timed_out()
+    at_once(coordinator.abort_timed_out())
     said = [message.partition(": ")[2] for message in caplog.messages]
     assert [re.sub(r"\d+", "N", text) for text in said] == [
         "producer fenced, another producer has come, epoch N now",
@@ -138,14 +162,14 @@ async def test_a_transactional_id_that_rests_is_forgotten(
     later = broker._running.services.now_ms() + coordinator.config.transactional_id_expiration_ms
     assert await writer.produce(b"open") is NONE
     monkeypatch.setattr(coordinator, "_now_ms", lambda: later + 1000)
-    coordinator.remove_expired()
+    at_once(coordinator.remove_expired())
     assert await writer.state() == "Ongoing"
     monkeypatch.undo()
     assert await writer.end(commit=True) is NONE
-    coordinator.remove_expired()
+    at_once(coordinator.remove_expired())
     assert await writer.state() == "CompleteCommit"
     monkeypatch.setattr(coordinator, "_now_ms", lambda: later + 10_000)
-    coordinator.remove_expired()
+    at_once(coordinator.remove_expired())
     assert await writer.state() == "TRANSACTIONAL_ID_NOT_FOUND"
     assert await writer.end(commit=True) is ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
