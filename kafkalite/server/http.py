@@ -235,7 +235,8 @@ async def _send(
             await stream.send_all(data)
             data = b""
     data += connection.send(h11.EndOfMessage()) or b""
-    await stream.send_all(data)
+    if data:
+        await stream.send_all(data)
 
 
 async def _stream(
