@@ -5,8 +5,9 @@ import shutil
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,16 @@ def start_process(command: Sequence[str], **options: Any) -> "subprocess.Popen[A
     `options` are Popen's.
     """
     return _STARTER.submit(lambda: subprocess.Popen(dying_with_parent(command), **options)).result()
+
+
+@contextmanager
+def killed_in_the_end(process: "subprocess.Popen[Any]") -> "Generator[subprocess.Popen[Any]]":
+    """A process that may have ended by then. Popen's own `with` waits, after a failure for ever."""
+    with process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 class Process:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from conformance.harness.process import start_process
+from conformance.harness.process import killed_in_the_end, start_process
 from conformance.ui.test_views import rows
 
 ROOT = Path(__file__).parent.parent.parent
@@ -29,7 +29,8 @@ def test_from_the_command_to_ones_own_record(chromium: Any, tmp_path: Path) -> N
     own = [sys.executable, "-m", "kafkalite"]
     flags = ["--data-dir", str(tmp_path / "data"), "--ui", "--port", "0"]
     pipe = subprocess.PIPE
-    with start_process([*own, *flags], stdout=pipe, text=True) as broker:
+    started = start_process([*own, *flags], stdout=pipe, text=True)
+    with killed_in_the_end(started) as broker:
         assert broker.stdout is not None
         [listens, see_it] = broker.stdout.readline(), broker.stdout.readline()
         [bootstrap] = re.findall(r"listens on (\S+)", listens)
@@ -44,3 +45,4 @@ def test_from_the_command_to_ones_own_record(chromium: Any, tmp_path: Path) -> N
         rows(page, "Records").get_by_text("hello").wait_for()
         page.close()
         broker.terminate()
+        assert broker.wait(30) == 0

@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 import kafkalite.testing
+from conformance.harness.process import killed_in_the_end
 from tests.kafkalite.terminal.conftest import Run
 from tests.kafkalite.terminal.interruptible import INTERRUPTIBLE
 
@@ -37,11 +38,12 @@ def test_of_one_group(run: Run, group: str, topic: str) -> None:
 
 def test_watching(kafka: kafkalite.testing.broker, group: str, topic: str) -> None:
     command = [*INTERRUPTIBLE, "lag", group, "--watch", "--json"]
-    with subprocess.Popen(
+    started = subprocess.Popen(
         [*command, "--interval", "50ms", "-b", kafka.bootstrap],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-    ) as watch:
+    )
+    with killed_in_the_end(started) as watch:
         assert watch.stdout is not None
 
         def lag() -> int:

@@ -13,6 +13,7 @@ from typing import IO, Any
 import pytest
 from confluent_kafka import OFFSET_END, Consumer, TopicPartition
 
+from conformance.harness.process import killed_in_the_end
 from kafkalite.client.connecting import Client
 from kafkalite.control.sightings import RequestView
 from kafkalite.terminal.requests import as_text
@@ -55,9 +56,10 @@ def test_the_last_ones(run: Run, control: Client) -> None:
 def following(ready: Path, api: str) -> Iterator[IO[bytes]]:
     """The output of `requests --follow`, which is interrupted in the end."""
     command = [*INTERRUPTIBLE, "requests", "-f", "--json", "--api", api]
-    with subprocess.Popen(
+    started = subprocess.Popen(
         [*command, "--ready-file", str(ready)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    ) as process:
+    )
+    with killed_in_the_end(started) as process:
         control = Client.of_ready_file(ready)
         while control.ask("spy.show").mode == "off":
             assert process.poll() is None
