@@ -4,12 +4,14 @@ import json
 import math
 import time
 from collections.abc import Iterator
+from itertools import combinations_with_replacement
 from pathlib import Path
 
 import pytest
 
 from conformance.benchmarks.__main__ import chosen, main
 from conformance.benchmarks.growth import TIMES, steepest_rise
+from conformance.benchmarks.open_page import VIEWS, Replay
 from conformance.benchmarks.queues import Taking
 from conformance.benchmarks.report import DOCUMENT, RESULTS, written
 from conformance.benchmarks.results import Results, is_met, ratios
@@ -17,7 +19,7 @@ from conformance.benchmarks.sampling import Side
 from conformance.benchmarks.shaped import Shaped
 from conformance.benchmarks.shapes import SHAPES, VERSIONS, Shape, drawn
 from conformance.benchmarks.table import MEASURES, Figure, at_least, at_most, no_more_than
-from conformance.benchmarks.window import LOSSES, VIEWS, Replay, Verdict, interval
+from conformance.benchmarks.window import LOSSES, Verdict, interval
 from conformance.harness.kafkalite import Kafkalite
 from kafkalite.testing import broker
 
@@ -135,22 +137,25 @@ def test_an_open_page_is_replayed() -> None:
                     time.sleep(0.01)
 
 
-def test_the_median_lies_between_order_statistics() -> None:
-    """The counts of a sign test at 99 %: tables of the binomial distribution have them."""
-    assert interval([0.1] * 7) == (-math.inf, math.inf)
-    for count, left_out in ((8, 1), (11, 1), (12, 2), (15, 3), (20, 4), (24, 6)):
-        values = [float(each) for each in range(count)]
-        assert interval(values[::-1]) == (left_out - 1, count - left_out), count
+def test_the_centre_lies_between_averages_of_pairs() -> None:
+    """Tables of the signed-rank test at 99 % have its exact counts, which are a little higher."""
+    assert interval([0.1] * 19) == (-math.inf, math.inf)
+    for count, exact in ((20, 37), (30, 109), (40, 220), (50, 373)):
+        values = [float(each**3) for each in range(count)]
+        averages = sorted((a + b) / 2 for a, b in combinations_with_replacement(values, 2))
+        low, high = interval(values[::-1])
+        assert averages[exact - 4] < low <= averages[exact], count
+        assert averages[-1 - exact] <= high < averages[3 - exact], count
 
 
 @pytest.mark.parametrize(
     ("shares", "of_none", "of_page"),
     [
-        ([-0.01, 0.01] * 4, Verdict.HOLDS, Verdict.HOLDS),
-        ([0.01, 0.02] * 4, Verdict.FAILS, Verdict.HOLDS),
-        ([0.04, 0.05] * 4, Verdict.FAILS, Verdict.FAILS),
-        ([-0.04, 0.05] * 4, Verdict.UNDECIDED, Verdict.UNDECIDED),
-        ([0.02] * 7, Verdict.UNDECIDED, Verdict.UNDECIDED),
+        ([-0.01, 0.01] * 10, Verdict.HOLDS, Verdict.HOLDS),
+        ([0.01, 0.02] * 10, Verdict.FAILS, Verdict.HOLDS),
+        ([0.04, 0.05] * 10, Verdict.FAILS, Verdict.FAILS),
+        ([-0.04, 0.09] * 10, Verdict.UNDECIDED, Verdict.UNDECIDED),
+        ([0.02] * 19, Verdict.UNDECIDED, Verdict.UNDECIDED),
     ],
 )
 def test_a_loss_is_decided_by_its_interval(

@@ -1,70 +1,51 @@
 """The cost of the page to those who load the broker: `python -m conformance.benchmarks.window`.
 
-The bulk load of `make bench` (1 KB records, one producer), in rounds whose order turns: without
---ui, with it and no page open, with Overview open, with the spy on, with Requests open. The spy is
-a cost of its own, so that Requests is compared with it. A browser takes processor time that the
-load wants, too, and no broker can help that. So the page is replayed: its requests, at its pace, by
-threads that draw nothing. `--browser` opens Chromium instead. CPU seconds are the broker's own.
+The bulk load of `make bench` (1 KB records, one producer) never ends, and is measured in slices of
+a second or two: without --ui, with it and no page open, with Overview open, with the spy on, with
+Requests open. The order turns in every round. Two brokers are loaded, and the one that is not
+measured stands still, with its producer. A slice is compared with another one of the same round,
+so that a machine whose speed changes from minute to minute changes little. The spy is a cost of its
+own, so that Requests is compared with it.
 
-A loss is that of a mode beside another of the same round. The command ends as soon as every loss
-is decided, after eight rounds at the earliest. It is decided by an interval in which the median
-lies with 99 % confidence, whatever the distribution: the order statistics of a sign test. With a
-page open the interval must lie at or below 3 %. With none it must have 0 in it, too. The exit code
-is 0 if both hold, 1 if one does not, and 2 if `--rounds` were too few to tell.
+A browser takes processor time that the load wants, too, and no broker can help that. So the page is
+replayed: its requests, at its pace, by threads that draw nothing. `--browser` shows it in Chromium
+instead. CPU seconds are the broker's own.
+
+A loss is decided by an interval in which its centre lies with 99 % confidence: that of the
+Wilcoxon signed-rank test. With a page open the interval must lie at or below 3 %. With none it must
+have 0 in it, too. The command ends when every loss is decided, which it looks at after every 20
+rounds. The exit code is 0 if all hold, 1 if one does not, and 2 if `--rounds` were too few to tell.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import socket
 import statistics
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from enum import Enum
-from http.client import HTTPConnection, HTTPException
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote, urlsplit
 
-from conformance.benchmarks.bulk import KB, Produce
-from conformance.benchmarks.sampling import Side, cpu_seconds
+from rich.progress import track
+
+from conformance.benchmarks.endless_load import SETTLE_SECONDS, Loaded
+from conformance.benchmarks.open_page import VIEWS, Browser, Replay
+from conformance.benchmarks.sampling import PROPERTIES, thread_seconds
 from conformance.harness.kafkalite import Kafkalite
 from kafkalite.client.connecting import Client
 
-CLUSTER: Final = "/clusters/default"
-# The questions of every view, and those of two: path, and pause in seconds (ui/page/poll.js).
-FRAME: Final = {"/clusters": 1.0, f"{CLUSTER}/clock": 1.0, f"{CLUSTER}/faults": 1.0}
-OVERVIEW: Final = {
-    **FRAME,
-    CLUSTER: 1.0,
-    f"{CLUSTER}/topics": 1.0,
-    f"{CLUSTER}/groups": 1.0,
-    f"{CLUSTER}/connections": 2.0,
-    f"{CLUSTER}/unsupported": 10.0,
-    # It counts for a second, and is asked again at once.
-    (TRAFFIC := f"{CLUSTER}/traffic"): 1.0,
-}
-# The last requests and events are asked for once, and the stream has all that come.
-REQUESTS: Final = {
-    **FRAME,
-    f"{CLUSTER}/spy": 2.0,
-    f"{CLUSTER}/requests": math.inf,
-    f"{CLUSTER}/events": math.inf,
-    (STREAM := f"{CLUSTER}/stream"): math.inf,
-}
-VIEWS: Final = {"overview": OVERVIEW, "requests": REQUESTS}
 ALONE_SECONDS: Final = 20
-SETTLE_SECONDS: Final = 1.0
 CONFIDENCE: Final = 0.99
 MOST_LOST: Final = 0.03
-# An answer that took long is asked for again when so many times as long has passed.
-SHARE: Final = 10
+FEWEST: Final = 20
+LOOKED_AT: Final = 20
 
 
 class Verdict(Enum):
@@ -99,166 +80,109 @@ LOSSES: Final = (
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
-    """The two values between which the median of all lies with CONFIDENCE; infinite if too few."""
-    ordered, count_ = sorted(values), len(values)
-    left_out, beyond = 0, 0.5**count_
-    while 2 * beyond <= 1 - CONFIDENCE:
-        left_out += 1
-        beyond += math.comb(count_, left_out) * 0.5**count_
-    if not left_out:
+    """The two values between which the centre of all lies with CONFIDENCE; infinite if too few.
+
+    The distribution is taken for symmetric: a slice is as often the first of its pair as the last.
+    The values are the averages of all pairs, of which so many are left out at either end as the
+    signed-rank statistic's normal approximation says.
+    """
+    count = len(values)
+    if count < FEWEST:
         return -math.inf, math.inf
-    return ordered[left_out - 1], ordered[count_ - left_out]
-
-
-class Replay:
-    """The questions of an open page, by threads; `took` has each answer's seconds and bytes."""
-
-    def __init__(self, control: Mapping[str, str], asked: Mapping[str, float]) -> None:
-        self._control = control
-        self.took: dict[str, list[tuple[float, int]]] = {}
-        self._ended = threading.Event()
-        self._stream: socket.socket | None = None
-        self._threads = [
-            threading.Thread(target=self._follow)
-            if path == STREAM
-            else threading.Thread(target=self._repeat, args=(path, pause))
-            for path, pause in asked.items()
-        ]
-
-    def __enter__(self) -> None:
-        for thread in self._threads:
-            thread.start()
-
-    def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        if self._stream is not None:
-            self._stream.shutdown(socket.SHUT_RDWR)
-        for thread in self._threads:
-            thread.join()
-
-    def _repeat(self, path: str, pause: float) -> None:
-        connection = HTTPConnection(urlsplit(self._control["url"]).netloc, timeout=60)
-        while not self._ended.is_set():
-            began = time.perf_counter()
-            self._ask(connection, path)
-            if path != TRAFFIC:
-                took = time.perf_counter() - began
-                self._ended.wait(None if pause == math.inf else max(pause, SHARE * took))
-        connection.close()
-
-    def _ask(self, connection: HTTPConnection, path: str) -> None:
-        began = time.perf_counter()
-        headers = {"Authorization": f"Bearer {self._control['token']}"}
-        connection.request("GET", f"/v1{path}", headers=headers)
-        answer = connection.getresponse()
-        data = answer.read()
-        assert answer.status == 200, data
-        self.took.setdefault(path, []).append((time.perf_counter() - began, len(data)))
-
-    def _follow(self) -> None:
-        connection = HTTPConnection(urlsplit(self._control["url"]).netloc, timeout=60)
-        headers = {"Authorization": f"Bearer {self._control['token']}"}
-        connection.request("GET", f"/v1{STREAM}?waiting=true&latest=true", headers=headers)
-        self._stream = connection.sock
-        answer = connection.getresponse()
-        began = time.perf_counter()
-        with suppress(OSError, HTTPException):
-            while line := answer.readline():
-                self.took.setdefault(STREAM, []).append((time.perf_counter() - began, len(line)))
-                began = time.perf_counter()
-        answer.close()
-
-
-@contextmanager
-def browsing(url: str, view: str) -> Iterator[None]:
-    """Chromium with a view open."""
-    from playwright.sync_api import sync_playwright
-
-    from conformance.ui.conftest import chromium_path
-
-    with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium_path())
-        page = browser.new_page(viewport={"width": 1280, "height": 800})
-        page.goto(f"{url}&to={quote(f'/default/{view}')}")
-        page.wait_for_selector("h1")
-        page.wait_for_timeout(2000)
-        yield
-        browser.close()
+    averages = sorted((a + b) / 2 for a, b in combinations_with_replacement(values, 2))
+    normal = statistics.NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
+    spread_ = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
+    left_out = math.floor(len(averages) / 2 - normal * spread_)
+    return averages[left_out], averages[-1 - left_out]
 
 
 class Watched:
-    """A broker with --ui under load, and what is open meanwhile."""
+    """A loaded broker with --ui, and what is open meanwhile."""
 
-    def __init__(self, side: Side, *, in_browser: bool) -> None:
-        self._load = Produce(side, codec="none", record_bytes=KB, records=0)
-        self._in_browser = in_browser
-        broker = side.broker
-        assert isinstance(broker, Kafkalite)
-        self._ready, self._pid = broker.ready, broker.pid
+    def __init__(self, loaded: Loaded, *, in_browser: bool) -> None:
+        self._loaded = loaded
+        self._ready = loaded.broker.ready
+        self._browser = Browser(self._ready["ui"]) if in_browser else None
         self._client = Client(self._ready["control"]["url"], self._ready["control"]["token"])
         self.took: dict[str, list[tuple[float, int]]] = {}
 
-    def cpu_alone(self, view: str) -> float:
-        """CPU seconds of the broker in each second that a view is open and nothing else happens."""
-        before = cpu_seconds(self._pid)
-        with Replay(self._ready["control"], VIEWS[view]):
-            time.sleep(ALONE_SECONDS)
-        return (cpu_seconds(self._pid) - before) / ALONE_SECONDS
+    def slice(self, seconds: float, view: str | None, *, spy: bool) -> tuple[float, float]:
+        """MB/s, and CPU seconds of the broker per GB."""
+        with self._loaded.going():
+            self._client.ask("requests.clear")
+            self._client.ask("spy.set", mode="on" if spy else "off")
+            with self._open(view):
+                return self._loaded.slice(seconds)
 
-    def run(self, records: int, view: str | None, *, spy: bool) -> tuple[float, float]:
-        """Seconds, and CPU seconds of the broker."""
-        self._client.ask("requests.clear")
-        self._client.ask("spy.set", mode="on" if spy else "off")
-        with ExitStack() as stack:
-            if view is not None and self._in_browser:
-                stack.enter_context(browsing(self._ready["ui"], view))
-            elif view is not None:
-                replay = Replay(self._ready["control"], VIEWS[view])
-                self.took = replay.took
-                stack.enter_context(replay)
-                time.sleep(SETTLE_SECONDS)  # a page asks everything at once when it is opened
-            return self._load.run(records)
+    def _open(self, view: str | None) -> AbstractContextManager[None]:
+        if view is None:
+            return nullcontext()
+        if self._browser is not None:
+            return self._browser.showing(view)
+        replay = Replay(self._ready["control"], VIEWS[view])
+        self.took = replay.took
+        return replay
+
+    def close(self) -> None:
+        if self._browser is not None:
+            self._browser.close()
 
 
 Samples = Mapping[str, Sequence[tuple[float, float]]]
 
 
-def sampled(directory: Path, records: int, rounds: int, *, in_browser: bool) -> Samples:
+def sampled(directory: Path, seconds: float, rounds: int, *, in_browser: bool) -> Samples:
     """By what is open: (MB/s, CPU seconds per GB) of each round, of `rounds` at most."""
-    plain = Side("plain", Kafkalite, directory / "plain")
-    with_page = Side(
-        "ui",
-        lambda at, more: Kafkalite(at, {**(more or {}), "kafkalite.ui": "true"}),
-        directory / "ui",
-    )
     with ExitStack() as stack:
-        for side in (plain, with_page):
-            stack.callback(side.close)
-        without = Produce(plain, codec="none", record_bytes=KB, records=records)
+        plain = Loaded(directory / "plain", {})
+        stack.callback(plain.close)
+        with_page = Loaded(directory / "ui", {"kafkalite.ui": "true"})
+        stack.callback(with_page.close)
         watched = Watched(with_page, in_browser=in_browser)
+        stack.callback(watched.close)
+
+        def without() -> tuple[float, float]:
+            with plain.going():
+                return plain.slice(seconds)
+
         modes: dict[str, Callable[[], tuple[float, float]]] = {
-            "without --ui": lambda: without.run(records),
-            "no page open": lambda: watched.run(records, None, spy=False),
-            "Overview open": lambda: watched.run(records, "overview", spy=False),
-            "spy on": lambda: watched.run(records, None, spy=True),
-            "Requests open": lambda: watched.run(records, "requests", spy=True),
+            "without --ui": without,
+            "no page open": lambda: watched.slice(seconds, None, spy=False),
+            "Overview open": lambda: watched.slice(seconds, "overview", spy=False),
+            "spy on": lambda: watched.slice(seconds, None, spy=True),
+            "Requests open": lambda: watched.slice(seconds, "requests", spy=True),
         }
-        watched.run(records // 5, None, spy=False)  # warm
-        for view in VIEWS:
-            print(f"{view} open, and no load: {watched.cpu_alone(view):.1%} of a core", flush=True)
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in modes}
-        gigabytes = records * KB / 1e9
-        for number in range(rounds):
+        took: dict[str, dict[str, list[tuple[float, int]]]] = {}
+        for sample in modes.values():
+            sample()  # warm
+        for number in track(range(rounds), "rounds"):
             for name in list(modes)[:: 1 if number % 2 else -1]:
-                seconds, cpu = modes[name]()
-                found[name].append((gigabytes * 1000 / seconds, cpu / gigabytes))
-                if watched.took:
-                    show_answers(name, watched.took)
-                    watched.took = {}
-            verdicts = [loss.verdict(lost(found, loss.mode, loss.beside)) for loss in LOSSES]
-            if Verdict.UNDECIDED not in verdicts:
-                break
+                found[name].append(modes[name]())
+                for path, answers in watched.took.items():
+                    took.setdefault(name, {}).setdefault(path, []).extend(answers)
+                watched.took = {}
+            if (number + 1) % LOOKED_AT == 0:
+                show(found)
+                verdicts = [loss.verdict(lost(found, loss.mode, loss.beside)) for loss in LOSSES]
+                if Verdict.UNDECIDED not in verdicts:
+                    break
+    for name, by_path in took.items():
+        show_answers(name, by_path)
     return found
+
+
+def show_alone(directory: Path) -> None:
+    """The cost of each view when nothing else happens."""
+    broker = Kafkalite(directory, {**PROPERTIES, "kafkalite.ui": "true"})
+    for view, asked in VIEWS.items():
+        with Replay(broker.ready["control"], asked):
+            time.sleep(SETTLE_SECONDS)
+            before = thread_seconds(broker.pid)
+            time.sleep(ALONE_SECONDS)
+            share = (thread_seconds(broker.pid) - before) / ALONE_SECONDS
+        print(f"{view} open, and no load: {share:.1%} of a core", flush=True)
+    broker.stop()
 
 
 def lost(found: Samples, mode: str, beside: str) -> list[float]:
@@ -304,13 +228,13 @@ def spread(shares: Sequence[float]) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m conformance.benchmarks.window")
-    parser.add_argument("--megabytes", type=int, default=2000, help="the load of one run")
-    parser.add_argument("--rounds", type=int, default=24, help="as many at most")
+    parser.add_argument("--seconds", type=float, default=2.0, help="the length of a slice")
+    parser.add_argument("--rounds", type=int, default=200, help="as many at most")
     parser.add_argument("--browser", action="store_true", help="open Chromium, replay nothing")
     flags = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="window-") as directory:
-        records = flags.megabytes * 1000
-        found = sampled(Path(directory), records, flags.rounds, in_browser=flags.browser)
+        show_alone(Path(directory) / "alone")
+        found = sampled(Path(directory), flags.seconds, flags.rounds, in_browser=flags.browser)
     return show(found).value
 
 
