@@ -10,6 +10,7 @@ subscribed topic gets exactly one member that subscribes to the topic. Source: K
 and UniformAssignor (whose results differ from ours in which member gets what, not in how many).
 """
 
+import heapq
 from collections.abc import Callable, Mapping
 from uuid import UUID
 
@@ -18,6 +19,10 @@ from msgspec import Struct
 Partition = tuple[UUID, int]
 Target = Mapping[UUID, frozenset[int]]
 """Partitions by topic."""
+
+
+_Heap = list[tuple[int, int, str]]
+"""The load, place and id of members, the lightest first; loads may have grown since."""
 
 
 class Candidate(Struct, frozen=True):
@@ -65,9 +70,10 @@ def assign_uniform(
         for topic_id in partition_counts
     }
     free.sort(key=lambda partition: len(subscribers[partition[0]]))
+    heaps = {topic_id: loads.heap(found) for topic_id, found in subscribers.items()}
     for partition in free:
-        if subscribers[partition[0]]:
-            loads.give(partition, loads.lightest(subscribers[partition[0]]))
+        if heaps[partition[0]]:
+            loads.give(partition, loads.lightest_in(heaps[partition[0]]))
     _even_out(loads, subscribers)
     return loads.targets()
 
@@ -83,6 +89,21 @@ class _Loads:
 
     def lightest(self, member_ids: list[str]) -> str:
         return min(member_ids, key=lambda member_id: len(self.of[member_id]))
+
+    def heap(self, member_ids: list[str]) -> _Heap:
+        """For `lightest_in`, as long as loads only grow."""
+        heap = [(len(self.of[each]), place, each) for place, each in enumerate(member_ids)]
+        heapq.heapify(heap)
+        return heap
+
+    def lightest_in(self, heap: _Heap) -> str:
+        """The same as `lightest`."""
+        while True:
+            load, place, member_id = heap[0]
+            now = len(self.of[member_id])
+            if now == load:
+                return member_id
+            heapq.heapreplace(heap, (now, place, member_id))
 
     def targets(self) -> dict[str, Target]:
         targets: dict[str, Target] = {}
@@ -134,7 +155,10 @@ def _even_out(loads: _Loads, subscribers: Mapping[UUID, list[str]]) -> None:
     moved = True
     while moved:
         moved = False
+        least = min(map(len, loads.of.values()), default=0)
         for member_id in sorted(loads.of, key=lambda m: -len(loads.of[m])):
+            if len(loads.of[member_id]) - least < 2:
+                break  # no member has two fewer than this one or those that follow
             for partition in list(loads.of[member_id]):
                 other = loads.lightest(subscribers[partition[0]])
                 if len(loads.of[member_id]) - len(loads.of[other]) >= 2:

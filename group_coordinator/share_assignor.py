@@ -11,6 +11,7 @@ what, not in how many).
 
 from __future__ import annotations
 
+import heapq
 import math
 from collections.abc import Callable, Mapping, Sequence
 from uuid import UUID
@@ -94,16 +95,47 @@ def _fill(
     Where only members with the partition itself have room, one of them swaps: it takes another
     partition from a member that can take this one.
     """
+    # The members that lack most come first. They never have fewer than before, so that an entry is
+    # put right when it is met.
+    heap = [
+        (len(mine) - quotas[member], place, member)
+        for place, (member, mine) in enumerate(assigned.items())
+    ]
+    heapq.heapify(heap)
     for where, count in holders.items():
         for _ in range(most_members - count):
-            with_room = [m for m, mine in assigned.items() if len(mine) < quotas[m]]
-            takers = [m for m in with_room if where not in assigned[m]]
-            if not takers:
-                if not _swap(assigned, with_room, where):
-                    break
-            else:
-                taker = min(takers, key=lambda m: len(assigned[m]) - quotas[m])
+            taker = _taker(assigned, quotas, heap, where)
+            if taker is not None:
                 assigned[taker].add(where)
+                continue
+            with_room = [m for m, mine in assigned.items() if len(mine) < quotas[m]]
+            if not _swap(assigned, with_room, where):
+                break
+
+
+def _taker(
+    assigned: Mapping[str, set[Partition]],
+    quotas: Mapping[str, int],
+    heap: list[tuple[int, int, str]],
+    where: Partition,
+) -> str | None:
+    """The member with most room among those without the partition; None if there is none."""
+    found: str | None = None
+    passed_over: list[tuple[int, int, str]] = []
+    while heap and found is None:
+        lacking, place, member = heap[0]
+        now = len(assigned[member]) - quotas[member]
+        if now >= 0:
+            heapq.heappop(heap)
+        elif now != lacking:
+            heapq.heapreplace(heap, (now, place, member))
+        elif where in assigned[member]:
+            passed_over.append(heapq.heappop(heap))
+        else:
+            found = member
+    for each in passed_over:
+        heapq.heappush(heap, each)
+    return found
 
 
 def _swap(

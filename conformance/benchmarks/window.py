@@ -1,11 +1,12 @@
 """The cost of the page to those who load the broker: `python -m conformance.benchmarks.window`.
 
 The bulk load of `make bench` (1 KB records, one producer) never ends, and is measured in slices of
-a second or two: without --ui, with it and no page open, with Overview open, with the spy on, with
-Requests open. The order turns in every round. Two brokers are loaded, and the one that is not
-measured stands still, with its producer. A slice is compared with another one of the same round,
-so that a machine whose speed changes from minute to minute changes little. The spy is a cost of its
-own, so that Requests is compared with it.
+a second or two: without --ui, with it and no page open, and with Overview open; then with the spy
+on, and with Requests open besides. The order within a round is drawn. Two brokers are loaded, and
+the one that is not measured stands still, with its producer. A slice is compared with another one
+of the same round, so that a machine whose speed changes from minute to minute changes little. The
+spy is a cost of its own, so that Requests is compared with it. It also leaves memory behind, so
+that its slices are not among the others.
 
 A browser takes processor time that the load wants, too, and no broker can help that. So the page is
 replayed: its requests, at its pace, by threads that draw nothing. `--browser` shows it in Chromium
@@ -13,7 +14,7 @@ instead. CPU seconds are the broker's own.
 
 A loss is decided by an interval in which its centre lies with 99 % confidence: that of the
 Wilcoxon signed-rank test. With a page open the interval must lie at or below 3 %. With none it must
-have 0 in it, too. The command ends when every loss is decided, which it looks at after every 20
+have 0 in it, too. Either part ends when its losses are decided, which is seen after every 20
 rounds. The exit code is 0 if all hold, 1 if one does not, and 2 if `--rounds` were too few to tell.
 """
 
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import random
 import statistics
 import sys
 import tempfile
@@ -74,9 +76,11 @@ class Loss:
 
 LOSSES: Final = (
     Loss("no page open", "without --ui", is_none=True),
-    Loss("Overview open", "without --ui"),
+    Loss("Overview open", "no page open"),
     Loss("Requests open", "spy on"),
 )
+# The losses that are measured in the same rounds.
+PARTS: Final = (LOSSES[:2], LOSSES[2:])
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
@@ -133,6 +137,7 @@ Samples = Mapping[str, Sequence[tuple[float, float]]]
 
 def sampled(directory: Path, seconds: float, rounds: int, *, in_browser: bool) -> Samples:
     """By what is open: (MB/s, CPU seconds per GB) of each round, of `rounds` at most."""
+    luck = random.Random(1)
     with ExitStack() as stack:
         plain = Loaded(directory / "plain", {})
         stack.callback(plain.close)
@@ -154,19 +159,20 @@ def sampled(directory: Path, seconds: float, rounds: int, *, in_browser: bool) -
         }
         found: dict[str, list[tuple[float, float]]] = {name: [] for name in modes}
         took: dict[str, dict[str, list[tuple[float, int]]]] = {}
-        for sample in modes.values():
-            sample()  # warm
-        for number in track(range(rounds), "rounds"):
-            for name in list(modes)[:: 1 if number % 2 else -1]:
-                found[name].append(modes[name]())
-                for path, answers in watched.took.items():
-                    took.setdefault(name, {}).setdefault(path, []).extend(answers)
-                watched.took = {}
-            if (number + 1) % LOOKED_AT == 0:
-                show(found)
-                verdicts = [loss.verdict(lost(found, loss.mode, loss.beside)) for loss in LOSSES]
-                if Verdict.UNDECIDED not in verdicts:
-                    break
+        for losses in PARTS:
+            names = sorted({name for loss in losses for name in (loss.mode, loss.beside)})
+            for name in names:
+                modes[name]()  # warm
+            for number in track(range(rounds), f"{', '.join(names)}:"):
+                for name in luck.sample(names, len(names)):
+                    found[name].append(modes[name]())
+                    for path, answers in watched.took.items():
+                        took.setdefault(name, {}).setdefault(path, []).extend(answers)
+                    watched.took = {}
+                if (number + 1) % LOOKED_AT == 0:
+                    verdicts = [show_loss(found, loss) for loss in losses]
+                    if Verdict.UNDECIDED not in verdicts:
+                        break
     for name, by_path in took.items():
         show_answers(name, by_path)
     return found
@@ -199,25 +205,30 @@ def show_answers(name: str, took: Mapping[str, Sequence[tuple[float, int]]]) -> 
 
 def show(found: Samples) -> Verdict:
     """Each mode beside the one that it adds to, and the verdicts."""
-    print(f"{min(len(samples) for samples in found.values())} rounds")
-    print(f"{'':16}{'MB/s':>8}{'loss':>24}{'CPU s per GB':>14}{'more':>26}")
+    print(f"{'':16}{'rounds':>8}{'MB/s':>8}{'loss':>24}{'CPU s per GB':>14}{'more':>26}")
     beside = {loss.mode: loss.beside for loss in LOSSES}
     for name, samples in found.items():
-        base = beside.get(name, "without --ui")
+        base = beside.get(name, name)
         more = [ours[1] / its[1] - 1 for ours, its in zip(samples, found[base], strict=True)]
         speed, cpu = (statistics.median(each[index] for each in samples) for index in (0, 1))
         losses = spread(lost(found, name, base))
-        print(f"{name:16}{speed:8.0f}{losses:>24}{cpu:14.2f}{spread(more):>26}")
-    worst = Verdict.HOLDS
-    for loss in LOSSES:
-        shares = lost(found, loss.mode, loss.beside)
-        low, high = interval(shares)
-        verdict = loss.verdict(shares)
-        worst = max(worst, verdict, key=lambda each: each.value)
-        wanted = "none" if loss.is_none else f"at most {MOST_LOST:.0%}"
-        between = f"the median loss is between {low:+.1%} and {high:+.1%}"
-        print(f"{loss.mode}, beside {loss.beside}: {between}, wanted {wanted}: {verdict.name}")
-    return worst
+        row = f"{name:16}{len(samples):8}{speed:8.0f}{losses:>24}{cpu:14.2f}"
+        print(f"{row}{spread(more):>26}")
+    verdicts = [show_loss(found, loss) for loss in LOSSES]
+    return max(verdicts, key=lambda each: each.value)
+
+
+def show_loss(found: Samples, loss: Loss) -> Verdict:
+    shares = lost(found, loss.mode, loss.beside)
+    low, high = interval(shares)
+    verdict = loss.verdict(shares)
+    wanted = "none" if loss.is_none else f"at most {MOST_LOST:.0%}"
+    print(
+        f"{loss.mode}, beside {loss.beside}, {len(shares)} rounds: the loss is between {low:+.1%} "
+        f"and {high:+.1%}, wanted {wanted}: {verdict.name}",
+        flush=True,
+    )
+    return verdict
 
 
 def spread(shares: Sequence[float]) -> str:

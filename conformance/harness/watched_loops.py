@@ -1,7 +1,8 @@
 """The longest turns of the brokers of tests.
 
-A test fails in which anything held a loop for 20 ms of work, or of waiting for a disk.
-KAFKALITE_WATCHED has another number, and 0 for no watch.
+A test fails in which anything held a loop for 40 ms of work, or of waiting for a disk: at its first
+use an API is imported, beside three other tests. `make soak` allows 20 ms, and so do the broker's
+own tests. KAFKALITE_WATCHED has another number, and 0 for no watch.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-MOST_MS: Final = float(os.environ.get("KAFKALITE_WATCHED", "20"))
+MOST_MS: Final = float(os.environ.get("KAFKALITE_WATCHED", "40"))
 # The tests' own directory comes after the installed package, which may be another build.
 _PROGRAM: Final = (
     "import runpy, sys; "
