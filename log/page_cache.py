@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 # So many bytes are read from the missing ones on: those after them will be wanted next.
@@ -60,6 +61,19 @@ class NotCached(Exception):
     def __del__(self) -> None:
         if self._descriptor >= 0:
             os.close(self._descriptor)
+
+
+class NotBrief(NotCached):
+    """Work inside of `cached_only` would take long: a thread does it, and its result is found."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        Exception.__init__(self, "it takes long")
+        self._descriptor = -1
+        self._work = work
+
+    def read(self) -> None:
+        """Do it, in a thread."""
+        self._work()
 
 
 class _CachedOnly:

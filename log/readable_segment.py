@@ -7,8 +7,9 @@ here changes the file. Source: Kafka's LogSegment.read, translateOffset, findOff
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkalite.log.file_records import read_batches
 from kafkalite.log.files import (
@@ -20,10 +21,22 @@ from kafkalite.log.files import (
 )
 from kafkalite.log.offset_index import OffsetIndex
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
+from kafkalite.log.page_cache import NotBrief, is_cached_only
 from kafkalite.log.recent_batches import RecentBatches
 from kafkalite.log.time_index import TimeIndex
 from kafkalite.log.transaction_index import TransactionIndex
-from kafkalite.wire.record_batch import NO_TIMESTAMP, RecordBatch, iterate_records
+from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.record_batch import (
+    COMPRESSION_MASK,
+    NO_TIMESTAMP,
+    RecordBatch,
+    iterate_records,
+)
+
+# A search through more than this takes a thread. So many compressed bytes may be 11 MB of records.
+_MOST_BRIEF_RECORDS: Final = 1000
+_MOST_BRIEF_COMPRESSED_BYTES: Final = 1024
+_MOST_SEARCHED: Final = 16
 
 
 class TimestampAndOffset(NamedTuple):
@@ -31,6 +44,10 @@ class TimestampAndOffset(NamedTuple):
 
     timestamp: int
     offset: int
+
+
+_SearchKey = tuple[int, int, int, int]
+"""The base offset and checksum of a batch, a timestamp, and the first offset that counts."""
 
 
 class ReadableSegment:
@@ -60,6 +77,8 @@ class ReadableSegment:
         self._largest: TimestampAndOffset | None = None
         self._recent = RecentBatches()
         self._files = files
+        # The results of searches in threads, until they are asked for.
+        self._searched: dict[_SearchKey, TimestampAndOffset | KafkaError | None] | None = None
 
     @property
     def indexes(self) -> tuple[OffsetIndex, TimeIndex, TransactionIndex]:
@@ -150,10 +169,37 @@ class ReadableSegment:
         for _, batch in self.batches(position):
             if batch.max_timestamp < timestamp or batch.last_offset < from_offset:
                 continue
-            for record in iterate_records(batch):
-                if record.timestamp >= timestamp and record.offset >= from_offset:
-                    return TimestampAndOffset(record.timestamp, record.offset)
+            found = self._search(batch, timestamp, from_offset)
+            if found is not None:
+                return found
         return None
+
+    def _search(
+        self, batch: RecordBatch, timestamp: int, from_offset: int
+    ) -> TimestampAndOffset | None:
+        """The first such record in a batch. Raises NotBrief inside of `cached_only`."""
+        key = batch.base_offset, batch.crc, timestamp, from_offset
+        if self._searched is not None and key in self._searched:
+            found = self._searched.pop(key)
+            if isinstance(found, KafkaError):
+                raise found
+            return found
+        if is_cached_only() and _takes_long(batch):
+            raise NotBrief(partial(self._search_in_thread, key, batch))
+        return _first_record(batch, timestamp, from_offset)
+
+    def _search_in_thread(self, key: _SearchKey, batch: RecordBatch) -> None:
+        found: TimestampAndOffset | KafkaError | None
+        try:
+            found = _first_record(batch, key[2], key[3])
+        except KafkaError as error:
+            found = error
+        if self._searched is None:
+            self._searched = {}
+        self._searched[key] = found
+        # The one who asked may have gone.
+        while len(self._searched) > _MOST_SEARCHED:
+            del self._searched[next(iter(self._searched))]
 
     def whole(self, position: int, batch: RecordBatch) -> RecordBatch:
         """`batch` with all its bytes; `headers_only` may have cut it short."""
@@ -179,3 +225,19 @@ class ReadableSegment:
             if batch.max_timestamp > largest.timestamp:
                 largest = TimestampAndOffset(batch.max_timestamp, batch.last_offset)
         return largest
+
+
+def _takes_long(batch: RecordBatch) -> bool:
+    is_compressed = batch.attributes & COMPRESSION_MASK
+    return batch.record_count > _MOST_BRIEF_RECORDS or (
+        is_compressed > 0 and batch.size_bytes > _MOST_BRIEF_COMPRESSED_BYTES
+    )
+
+
+def _first_record(
+    batch: RecordBatch, timestamp: int, from_offset: int
+) -> TimestampAndOffset | None:
+    for record in iterate_records(batch):
+        if record.timestamp >= timestamp and record.offset >= from_offset:
+            return TimestampAndOffset(record.timestamp, record.offset)
+    return None

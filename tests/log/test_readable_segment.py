@@ -1,12 +1,17 @@
 """A segment's batches are found: by memory, by its indexes, by going through the file."""
 
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from kafkalite.log.open_files import FileSlice, OpenFiles
+from kafkalite.log.page_cache import NotBrief, cached_only
+from kafkalite.log.readable_segment import TimestampAndOffset
 from kafkalite.log.segment import LogSegment
+from kafkalite.wire.compression import Compression
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import Record, build_batch
 
 BASE = 1000
@@ -144,6 +149,60 @@ def test_the_largest_timestamp_and_the_first(segment: LogSegment) -> None:
     assert segment.largest == (901, 1021)
     assert segment.first_timestamp == 101  # the first batch's largest
     assert segment.next_offset() == 1023
+
+
+@pytest.mark.parametrize(
+    ("count", "compression", "is_long"),
+    [
+        (1000, Compression.NONE, False),
+        (1001, Compression.NONE, True),
+        (2, Compression.ZSTD, False),
+        (900, Compression.ZSTD, True),
+    ],
+)
+def test_a_search_that_takes_long_is_for_a_thread(
+    tmp_path: Path, count: int, compression: Compression, is_long: bool
+) -> None:
+    segment = LogSegment.create(tmp_path, 0, OpenFiles(), now_ms=0)
+    records = [Record(timestamp=1000 + each, value=b"%d" % each) for each in range(count)]
+    data = build_batch(records, compression=compression)
+    segment.append(b"", data, len(data), 0, count - 1, 999 + count, 100)
+    wanted = TimestampAndOffset(1001, 1)
+    assert segment.find_timestamp(1001, 0) == wanted
+    for _ in range(2):  # a result is found once
+        with cached_only:
+            if is_long:
+                with pytest.raises(NotBrief) as caught:
+                    segment.find_timestamp(1001, 0)
+                caught.value.read()
+            assert segment.find_timestamp(1001, 0) == wanted
+
+
+def test_a_search_that_fails_in_a_thread_fails_where_it_was_asked_for(tmp_path: Path) -> None:
+    segment = LogSegment.create(tmp_path, 0, OpenFiles(), now_ms=0)
+    records = [Record(timestamp=1000, value=bytes([each])) for each in range(200)]
+    data = bytearray(build_batch(records, compression=Compression.GZIP)) + bytes(1024)
+    struct.pack_into(">i", data, 8, len(data) - 12)
+    data[70:] = bytes(len(data) - 70)
+    segment.append(b"", bytes(data), len(data), 0, 199, 1000, 100)
+    with cached_only:
+        with pytest.raises(NotBrief) as caught:
+            segment.find_timestamp(1000, 0)
+        caught.value.read()
+        with pytest.raises(KafkaError):
+            segment.find_timestamp(1000, 0)
+
+
+def test_results_that_nobody_asked_for_are_forgotten(tmp_path: Path) -> None:
+    segment = LogSegment.create(tmp_path, 0, OpenFiles(), now_ms=0)
+    records = [Record(timestamp=1000 + each) for each in range(1001)]
+    data = build_batch(records)
+    segment.append(b"", data, len(data), 0, 1000, 2000, 100)
+    for timestamp in range(1000, 1100):
+        with cached_only, pytest.raises(NotBrief) as caught:
+            segment.find_timestamp(timestamp, 0)
+        caught.value.read()
+    assert len(segment._searched or ()) == 16
 
 
 def test_batches_between_two_positions(segment: LogSegment) -> None:

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from kafkalite.testing import broker as test_broker
+from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
     ListOffsetsTopic,
 )
+from kafkalite.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
+from kafkalite.wire.record_batch import Record, build_batch
 from tests.kafkalite.apis.conftest import START
 
 NEWEST = 11
@@ -67,6 +75,32 @@ async def test_nothing_so_late(client, timed_topic: str) -> None:
 async def test_the_largest_timestamp(client, timed_topic: str) -> None:
     assert await found(client, -3) == (0, 3, START + 50_000, 0)
     assert await found(client, -3, partition=1) == (0, -1, -1, -1)
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.ZSTD])
+async def test_a_time_in_a_batch_of_very_many_records_holds_nobody(
+    client, broker: test_broker, codec: Compression
+) -> None:
+    """`loop_is_not_held` measures; a search through all of them took 300 ms."""
+    count = 60_000
+    broker.create_topic("words", configs={"max.message.bytes": "10000000"})
+    records = [Record(timestamp=START + each) for each in range(count)]
+    data = build_batch(records, compression=codec)
+    await client.ask(
+        ProduceRequest(
+            acks=1,
+            timeout_ms=1,
+            topic_data=[
+                TopicProduceData(
+                    name="words", partition_data=[PartitionProduceData(index=0, records=data)]
+                )
+            ],
+        ),
+        12,
+    )
+    assert await found(client, START + count - 10) == (0, count - 10, START + count - 10, 0)
+    assert await found(client, START + count) == (0, -1, -1, -1)
+    assert await found(client, -3) == (0, count - 1, START + count - 1, 0)
 
 
 async def test_what_tiered_storage_would_have(client, timed_topic: str) -> None:
