@@ -77,7 +77,7 @@ class ReadableSegment:
         self._largest: TimestampAndOffset | None = None
         self._recent = RecentBatches()
         self._files = files
-        # The results of searches in threads, until they are asked for.
+        # The results of the last searches in threads; a batch never changes.
         self._searched: dict[_SearchKey, TimestampAndOffset | KafkaError | None] | None = None
 
     @property
@@ -180,7 +180,7 @@ class ReadableSegment:
         """The first such record in a batch. Raises NotBrief inside of `cached_only`."""
         key = batch.base_offset, batch.crc, timestamp, from_offset
         if self._searched is not None and key in self._searched:
-            found = self._searched.pop(key)
+            found = self._searched[key]
             if isinstance(found, KafkaError):
                 raise found
             return found
@@ -197,7 +197,6 @@ class ReadableSegment:
         if self._searched is None:
             self._searched = {}
         self._searched[key] = found
-        # The one who asked may have gone.
         while len(self._searched) > _MOST_SEARCHED:
             del self._searched[next(iter(self._searched))]
 

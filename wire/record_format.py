@@ -26,7 +26,6 @@ MOST_HEADERS: Final = 1 << 20
 BYTES_OF_A_PART: Final = 1 << 15
 _HEADERS_OF_A_PART: Final = 1 << 13
 
-
 Header = tuple[str, bytes | None]
 
 

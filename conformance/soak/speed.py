@@ -10,7 +10,7 @@ from __future__ import annotations
 from time import thread_time
 from typing import Final
 
-# The time of `_work` on a core of 2023 that nobody else uses, with Python 3.11.
+# The time of `_work` on the machine that the figures of README are from, when nothing else ran.
 ALONE_SECONDS: Final = 0.00105
 _TIMES: Final = 3
 # A core that was shared a moment ago may be alone again when its speed is measured.

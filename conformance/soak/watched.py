@@ -1,8 +1,8 @@
 """The command `kafkalite` with its watchdog's findings in a file, one JSON object a line.
 
-A turn's finding has the longer of two times: that for which the loop's thread worked in it, on a
-core that nobody else uses (speed.py), and that for which it waited for a disk, in fsync and its
-like, which belong in other threads. The begin and the end of a broker serve nobody, and have none.
+A turn's finding has the time for which the loop's thread worked in it, and the time for which it
+waited for a disk: in fsync and its like, which belong in other threads. `held_ms` is the longer of
+the two, `slowness` the speed of the core just after (speed.py).
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from kafkalite.log.files import Files
 from kafkalite.server import watchdog
 
 NAMED_SECONDS: Final = 0.005
-NOT_SERVING: Final = "kafkalite.__main__._serve"
 # Operations that wait for a disk.
 BLOCKING: Final = ("sync", "sync_directory", "sync_everything")
 # Waits of one turn that are kept.
@@ -76,8 +75,6 @@ class Findings(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         fields = vars(record)
         name = fields["held_by"]
-        if name == NOT_SERVING:
-            return False
         took, generation = self._collected
         if took > NAMED_SECONDS:
             name += f" (a collection of generation {generation} before took {took:.3f} s)"
@@ -85,8 +82,12 @@ class Findings(logging.Filter):
         waited = self._disk_waits.seconds_since(perf_counter() - fields["held_seconds"])
         if waited > NAMED_SECONDS:
             name += f" (it waited for a disk for {waited:.3f} s)"
-        held = max(fields["worked_seconds"] / slowness(), waited)
-        finding = {"held_ms": held * 1000, "name": name}
+        finding = {
+            "held_ms": max(fields["worked_seconds"], waited) * 1000,
+            "waited_ms": waited * 1000,
+            "slowness": slowness(),
+            "name": name,
+        }
         self._file.write(json.dumps(finding) + "\n")
         return False
 

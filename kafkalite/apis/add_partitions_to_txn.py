@@ -91,7 +91,6 @@ def _add(
             verified[where] = _verify(services, context, producer, TopicPartition(*where))
             yield
         results = yield from _told_once(verified.items())
-        yield from release_dict(verified)
         yield from release_dict(named)
         return ErrorCode.NONE, results
     code = ErrorCode.NONE
@@ -153,6 +152,4 @@ def _told_once(
     for (name, index), code in codes:
         by_topic.setdefault(name, []).append((index, code))
         yield
-    results: list[AddPartitionsToTxnTopicResultRow] = [*by_topic.items()]
-    yield from release_dict(by_topic)
-    return results
+    return [*by_topic.items()]

@@ -18,7 +18,6 @@ from kafkalite.requests.slices import (
     is_long,
     mapped_in_steps,
     release,
-    release_dict,
 )
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_commit import (
@@ -108,9 +107,7 @@ def _each_once(
     for name, topic_id, partitions in topics:
         once.setdefault(topic_id, (name, topic_id, []))[2].extend(partitions)
         yield
-    told: list[OffsetCommitResponseTopicRow] = [*once.values()]
-    yield from release_dict(once)
-    return told
+    return [*once.values()]
 
 
 def _unknown(topic: OffsetCommitRequestTopicRow) -> Steps[OffsetCommitResponseTopicRow]:

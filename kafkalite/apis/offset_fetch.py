@@ -8,18 +8,21 @@ same answer in another form.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.requests.slices import Steps, at_once, in_slices, let_go
+from kafkalite.requests.slices import Steps, at_once, in_slices, let_go, mapped, release
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequestGroupRow,
     OffsetFetchRequestRow,
+    OffsetFetchRequestTopicRow,
     OffsetFetchRequestTopicsRow,
     OffsetFetchResponseGroupRow,
     OffsetFetchResponsePartitionsRow,
     OffsetFetchResponseRow,
+    OffsetFetchResponseTopicRow,
     OffsetFetchResponseTopicsRow,
 )
 from kafkalite.wire.rows import LargeResponse
@@ -77,13 +80,25 @@ def _response(
         return 0, (), 0, answers
     wanted: list[OffsetFetchRequestTopicsRow] | None = None
     if topics is not None:
-        wanted = [(name, NO_UUID, partitions) for name, partitions in topics]
+        wanted = yield from mapped(_with_no_id, topics)
     group = (group_id, None, _NO_EPOCH, wanted)
     _, found, code = yield from _fetch(services, context, group, require_stable)
     if code and context.api_version < GROUP_ERROR_SINCE:
         # No place for the group's error but each partition.
-        found = [_failed(topic, code) for topic in wanted or ()]
-    return 0, [(name, rows) for name, _, rows in found], code, ()
+        found = yield from mapped(partial(_failed, code=code), wanted or ())
+    told = yield from mapped(_without_id, found)
+    letting_go = release([found, wanted])
+    del found, wanted, group
+    yield from letting_go
+    return 0, told, code, ()
+
+
+def _with_no_id(topic: OffsetFetchRequestTopicRow) -> OffsetFetchRequestTopicsRow:
+    return topic[0], NO_UUID, topic[1]
+
+
+def _without_id(topic: OffsetFetchResponseTopicsRow) -> OffsetFetchResponseTopicRow:
+    return topic[0], topic[2]
 
 
 def _fetch(
@@ -119,7 +134,7 @@ def _fetch(
         return group_id, [topic for topic in found if topic[1].int or not uses_topic_ids], 0
     if len(found) != len(named):
         found = yield from _joined(named, found)
-    return group_id, (*found, *unknown), 0
+    return group_id, [*found, *unknown], 0
 
 
 def _by_name(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 
 import pytest
 import trio
 
+from kafkalite.group_coordinator.timers import AT_ONCE, Timer
 from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -47,6 +50,24 @@ async def test_sessions_begin_anew_after_an_election(autojump_clock, world):
     assert await member.heartbeat() == ErrorCode.NONE
     await trio.sleep(11)
     assert await member.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@pytest.mark.parametrize("timers", ["_sessions", "_phases"])
+async def test_timeouts_that_end_together_end_a_few_at_a_time(autojump_clock, world, timers):
+    ended = []
+    for number in range(3 * AT_ONCE):
+        getattr(world.coordinator, timers).set(Timer(partial(ended.append, number)), 5)
+    seen = [0]
+
+    class Looking(trio.abc.Instrument):
+        def after_task_step(self, task):
+            seen.append(len(ended))
+
+    trio.lowlevel.add_instrument(looking := Looking())
+    await trio.sleep(6)
+    trio.lowlevel.remove_instrument(looking)
+    assert seen[-1] == 3 * AT_ONCE
+    assert max(after - before for before, after in pairwise(seen)) <= AT_ONCE
 
 
 async def test_nothing_is_loaded_once_it_has_stopped(autojump_clock, world):

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafkalite.apis.add_partitions_to_txn import _respond
 from kafkalite.wire.errors import ErrorCode
+from tests.freed_in_steps import most_freed
 from tests.kafkalite.transactional import (
     Transactional,
 )
@@ -20,3 +27,12 @@ async def test_very_many_partitions_are_added_together_or_not_at_all(writer: Tra
     assert await writer.state() == "Empty"
     assert await writer.add(*many) is ErrorCode.NONE
     assert await writer.state() == "Ongoing"
+
+
+@pytest.mark.parametrize("topic_count", [1, 50_000])
+def test_what_very_many_partitions_leave_is_freed_little_by_little(topic_count: int) -> None:
+    services: Any = SimpleNamespace(topics=SimpleNamespace(get=lambda name: None))
+    context: Any = SimpleNamespace(api_version=3, node_id=1)
+    partitions = list(range(50_000 // topic_count))
+    topics = [(f"new-{number}", partitions) for number in range(topic_count)]
+    assert most_freed(_respond(services, context, ([], "id", 1, 1, topics))) < 5000

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from kafkalite.apis.offset_fetch import _response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
+from tests.freed_in_steps import most_freed
 from tests.kafkalite.group_requests import commit, fetch, find, with_words
 
 
@@ -67,3 +70,28 @@ async def test_offsets_go_with_their_topic(clients: Any) -> None:
     clients.broker.delete_topic("words")
     clients.broker.create_topic("words", partitions=1)
     assert (await fetch(client, topic_id, 9)).committed_offset == -1
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [
+        (1, ErrorCode.NOT_COORDINATOR),
+        (7, ErrorCode.NOT_COORDINATOR),
+        (10, ErrorCode.NOT_COORDINATOR),
+    ],
+)
+def test_what_very_many_topics_leave_is_freed_little_by_little(version: int, code: int) -> None:
+    """A group that is not here is noticed after its topics were looked at."""
+    router = SimpleNamespace(fetch=lambda *_, **__: ("g", [], code))
+    services: Any = SimpleNamespace(
+        group_coordinator=SimpleNamespace(offset_router=router),
+        topics=SimpleNamespace(by_id=lambda topic_id: None),
+    )
+    context: Any = SimpleNamespace(api_version=version)
+    if version < 8:
+        topics = [(f"new-{number}", [0]) for number in range(50_000)]
+        request: Any = ("g", topics, [], False)
+    else:
+        wanted = [("", UUID(int=number), [0]) for number in range(50_000)]
+        request = ("", None, [("g", None, -1, wanted)], False)
+    assert most_freed(_response(services, context, request)) < 5000

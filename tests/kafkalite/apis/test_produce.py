@@ -2,6 +2,7 @@
 others."""
 
 import struct
+from random import Random
 from uuid import UUID, uuid4
 
 import pytest
@@ -265,12 +266,26 @@ async def test_a_batch_that_unfolds_to_much_holds_nobody(
 async def test_many_batches_that_unfold_to_something_hold_nobody(
     client, broker: test_broker
 ) -> None:
-    some = batch(bytes(1_000_000), compression=Compression.GZIP)
-    broker.create_topic("words", partitions=100)
-    answers = await outcomes(client, produce("words", dict.fromkeys(range(100), some)))
+    # To unfold digits takes longer than to unfold zeros.
+    digits = Random(1).randbytes(500_000).hex().encode()
+    some = batch(digits, compression=Compression.GZIP)
+    broker.create_topic("words", partitions=30)
+    answers = await outcomes(client, produce("words", dict.fromkeys(range(30), some)))
     assert [(a.index, a.error_code, a.base_offset) for a in answers] == [
-        (index, 0, 0) for index in range(100)
+        (index, 0, 0) for index in range(30)
     ]
+
+
+async def test_batches_of_many_topics_that_unfold_hold_nobody(client, broker: test_broker) -> None:
+    some = batch(bytes(1_000_000), compression=Compression.GZIP)
+    names = [f"words-{number}" for number in range(60)]
+    for name in names:
+        broker.create_topic(name)
+    data = [PartitionProduceData(index=0, records=some)]
+    topics = [TopicProduceData(name=name, partition_data=data) for name in names]
+    request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=topics)
+    response = await client.ask(request, 12)
+    assert [each.partition_responses[0].error_code for each in response.responses] == [0] * 60
 
 
 async def test_many_records_hold_nobody(client, broker: test_broker) -> None:

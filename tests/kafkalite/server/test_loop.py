@@ -5,12 +5,13 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from time import perf_counter
 
 import pytest
 import trio
 
-from kafkalite.group_coordinator.timers import Timer
+from kafkalite.group_coordinator.timers import AT_ONCE, Timer
 from kafkalite.requests.suspension import SuspendedRequest
 from kafkalite.server.connection import Connection
 from kafkalite.server.interest import Interest
@@ -122,6 +123,18 @@ async def test_a_timer_expires_in_a_turn(stack: ExitStack) -> None:
     assert loop.next_deadline < trio.current_time()
     loop.turn(())
     assert expired == [1]
+
+
+async def test_no_more_timers_expire_in_a_turn_than_others_can_wait_for(stack: ExitStack) -> None:
+    loop, expired = Loop(), list[int]()
+    stack.callback(loop.close)
+    for number in range(3 * AT_ONCE - 1):
+        loop.set_timer(Timer(partial(expired.append, number)), trio.current_time() - 1)
+    seen = []
+    while loop.next_deadline < trio.current_time():
+        loop.turn(())
+        seen.append(len(expired))
+    assert seen == [AT_ONCE, 2 * AT_ONCE, 3 * AT_ONCE - 1]
 
 
 async def test_what_is_resumed_comes_after_what_is_ready(stack: ExitStack) -> None:

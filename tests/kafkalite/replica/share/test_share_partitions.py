@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import pairwise
 from uuid import UUID
 
 import pytest
+import trio
 
 from kafkalite.clock import SystemClock
 from kafkalite.coordinators.share_coordinator.share_state import ShareState
+from kafkalite.group_coordinator.timers import AT_ONCE, Timer
 from kafkalite.replica.share.acknowledgement import Acknowledgement, acknowledge
 from kafkalite.replica.share.acquisition import Wanted
 from kafkalite.replica.share.in_flight import RecordState
@@ -61,6 +65,24 @@ def raised(work: Callable[[], object]) -> ErrorCode:
     with pytest.raises(KafkaError) as refused:
         work()
     return refused.value.code
+
+
+async def test_locks_that_run_out_together_are_released_a_few_at_a_time(
+    group: OneShareGroup,
+) -> None:
+    released: list[int] = []
+    partitions = group.partitions
+    for number in range(3 * AT_ONCE):
+        partitions._timers.set(Timer(partial(released.append, number)), 0)
+    seen = [0]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(partitions.run)
+        with trio.fail_after(10):
+            while seen[-1] < 3 * AT_ONCE:
+                await trio.lowlevel.checkpoint()
+                seen.append(len(released))
+        nursery.cancel_scope.cancel()
+    assert max(after - before for before, after in pairwise(seen)) <= AT_ONCE
 
 
 def test_it_is_open_once(group: OneShareGroup) -> None:
