@@ -77,7 +77,11 @@ def extensions() -> list[Extension]:
         by_cython = cythonize(
             typed,
             build_dir=str(ROOT / "build" / "cython"),
-            compiler_directives={"language_level": 3, "annotation_typing": False},
+            compiler_directives={
+                "language_level": 3,
+                "annotation_typing": False,
+                "wraparound": False,  # no index is negative
+            },
             quiet=True,
         )
     return [*by_mypyc, *by_cython]

@@ -18,8 +18,10 @@ from kafkalite.wire.compression import (
     MAX_DECOMPRESSED_BYTES,
     Compression,
     DecompressionError,
+    Scratch,
     UnfoldsTooLarge,
     decompress,
+    decompress_into,
 )
 from kafkalite.wire.record_batch import (
     ATTRIBUTES_POSITION,
@@ -120,14 +122,12 @@ def _accept(
         and lowest <= largest <= _MOST_DELTA
         and (producer_id <= NO_PRODUCER_ID or base_sequence >= 0)
         and crc == _crc32c(under_crc)
-        and (data := _records(codec, body, most_bytes) if plain is None else plain) is not None
-        and _walk(
-            data,
-            0 if codec else _RECORDS_UNDER_CRC,
-            count,
-            lowest,
-            largest,
-            config.compact,
+        and (
+            _walk_compressed(codec, body, most_bytes, count, lowest, largest, config.compact)
+            if plain is None
+            else _walk(
+                plain, _RECORDS_UNDER_CRC, len(plain), count, lowest, largest, config.compact
+            )
         )
         == largest
     ):
@@ -146,10 +146,35 @@ def _accept(
     )
 
 
-def _records(
-    codec: int, under_crc: bytes | bytearray | memoryview, most_bytes: int
-) -> bytes | None:
-    return _decompressed(codec, memoryview(under_crc)[_RECORDS_UNDER_CRC:], most_bytes)
+def _walk_compressed(
+    codec: int,
+    under_crc: bytes | bytearray | memoryview,
+    most_bytes: int,
+    count: int,
+    lowest: int,
+    highest: int,
+    needs_keys: bool,
+) -> int:
+    """Walk over compressed records. Raises TakesLong as `_decompressed` does."""
+    data = memoryview(under_crc)[_RECORDS_UNDER_CRC:]
+    if not _is_known(codec, data):
+        return REFUSED
+    with Scratch() as buffer:
+        try:
+            size = decompress_into(Compression(codec), data, buffer)
+        except DecompressionError:
+            return REFUSED
+        if size >= 0:
+            return _walk(buffer, 0, size, count, lowest, highest, needs_keys)
+    records = _decompressed(codec, data, most_bytes)
+    if records is None:
+        return REFUSED
+    return _walk(records, 0, len(records), count, lowest, highest, needs_keys)
+
+
+def _is_known(codec: int, data: memoryview) -> bool:
+    """True unless producers do not compress like that."""
+    return codec <= Compression.ZSTD and (codec != Compression.LZ4 or is_lz4_frame(data))
 
 
 def _decompressed(
@@ -159,7 +184,7 @@ def _decompressed(
 
     Raises TakesLong where they are more than is brief, and `most_bytes` allows no more.
     """
-    if codec > Compression.ZSTD or (codec == Compression.LZ4 and not is_lz4_frame(data)):
+    if not _is_known(codec, data):
         return None
     try:
         return decompress(Compression(codec), data, most_bytes)
@@ -197,5 +222,5 @@ def largest_timestamp(
         highest = now_ms + config.message_timestamp_after_max_ms
     base = batch.base_timestamp
     least, most = max(lowest - base, LEAST), min(highest - base, MOST)
-    largest = walk(data, 0, batch.record_count, least, most, config.compact)
+    largest = walk(data, 0, len(data), batch.record_count, least, most, config.compact)
     return None if largest == REFUSED else max(base + largest, NO_TIMESTAMP)

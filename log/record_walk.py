@@ -9,9 +9,11 @@ records is walked over in parts, and the threads that wait for the interpreter r
 from __future__ import annotations
 
 from time import sleep
-from typing import Final
+from typing import Final, TypeVar
 
 from kafkalite.wire.record_format import MOST_HEADERS
+
+_Data = TypeVar("_Data", bytes, bytearray)
 
 LEAST: Final = -(2**63)
 MOST: Final = 2**63 - 1
@@ -21,17 +23,37 @@ REFUSED: Final = LEAST
 # A length or an offset in a record is an int32, a timestamp's delta an int64.
 _MOST_BYTES_OF_INT32: Final = 5
 _MOST_BYTES_OF_INT64: Final = 10
+_SHIFT_OF_LAST_BIT: Final = 63
 
 # So many records, or headers of a record, are a part.
 _PART: Final = 65_536
 
 
-def walk(data: bytes, start: int, count: int, lowest: int, highest: int, needs_keys: bool) -> int:
+def walk(
+    data: bytes | bytearray,
+    start: int,
+    end: int,
+    count: int,
+    lowest: int,
+    highest: int,
+    needs_keys: bool,
+) -> int:
     """The largest timestamp delta of `count` records; REFUSED if anything is odd.
 
-    They fill `data` from `start` on, and are not compressed. Their timestamp deltas are between
-    `lowest` and `highest`, and these between LEAST and MOST, which are 64 bits of record_walk.pxd.
+    They fill `data` from `start` to `end`, and are not compressed. Their timestamp deltas are
+    between `lowest` and `highest`, and these between LEAST and MOST, which are 64 bits of
+    record_walk.pxd.
     """
+    if isinstance(data, bytes):  # a loop of C for each of the two
+        fixed = data
+        return _walk(fixed, start, end, count, lowest, highest, needs_keys)
+    changing = data
+    return _walk(changing, start, end, count, lowest, highest, needs_keys)
+
+
+def _walk(
+    data: _Data, start: int, limit: int, count: int, lowest: int, highest: int, needs_keys: bool
+) -> int:
     position = start
     largest = REFUSED
     try:
@@ -95,10 +117,10 @@ def walk(data: bytes, start: int, count: int, lowest: int, highest: int, needs_k
                     return REFUSED
     except (IndexError, OverflowError):  # the latter where numbers have 64 bits
         return REFUSED
-    return largest if position == len(data) else REFUSED
+    return largest if position == limit else REFUSED
 
 
-def _past_headers(data: bytes, position: int) -> int:
+def _past_headers(data: _Data, position: int) -> int:
     """The position after a record's headers, which begin with their count; -1 if they are odd."""
     count, position = _varint(data, position)
     if count & 1 or count >> 1 > MOST_HEADERS:
@@ -107,7 +129,7 @@ def _past_headers(data: bytes, position: int) -> int:
         size, position = _varint(data, position)
         if size & 1:  # a header has a key
             return -1
-        key = data[position : position + (size >> 1)]
+        key = bytes(data[position : position + (size >> 1)])
         position += size >> 1
         if not key.isascii() and not _is_text(key):
             return -1
@@ -129,7 +151,7 @@ def _is_text(key: bytes) -> bool:
     return True
 
 
-def _varint(data: bytes, position: int) -> tuple[int, int]:
+def _varint(data: _Data, position: int) -> tuple[int, int]:
     """A varint of an int32, still in zigzag, and the position after it."""
     value = data[position]
     if value < 128:
@@ -137,19 +159,19 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
     return _longer(data, position, _MOST_BYTES_OF_INT32)
 
 
-def _longer(data: bytes, position: int, most_bytes: int) -> tuple[int, int]:
+def _longer(data: _Data, position: int, most_bytes: int) -> tuple[int, int]:
     """A varint of more than one byte, still in zigzag, and the position after it.
 
-    Raises IndexError if the data ends, or if the varint is longer than it need be.
+    Raises IndexError if the data ends, if the varint is longer than it need be, or if the number
+    has more than 64 bits.
     """
     value = 0
     shift = 0
     for _ in range(most_bytes):
-        byte = data[position]
-        position += 1
+        byte, position = data[position], position + 1
         value |= (byte & 127) << shift
         if byte < 128:
-            if not byte:
+            if not byte or (shift == _SHIFT_OF_LAST_BIT and byte > 1):
                 break
             return value, position
         shift += 7

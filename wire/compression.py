@@ -15,7 +15,7 @@ from __future__ import annotations
 import mmap
 import struct
 import zlib
-from collections.abc import Callable
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final
 
@@ -35,7 +35,7 @@ _INT32: Final = struct.Struct(">i")
 _OUTPUT_IS_FULL: Final = "failed to write whole buffer"
 
 # One for each thread that decompresses at a time.
-_SCRATCH_BYTES: Final = 1 << 20
+SCRATCH_BYTES: Final = 1 << 20
 _scratches: list[bytearray] = []
 
 GZIP_DEFAULT_LEVEL: Final = -1
@@ -108,49 +108,71 @@ def decompress(
     """
     if codec is Compression.NONE:
         return bytes(data)
-    import cramjam
-
+    if limit >= SCRATCH_BYTES:
+        with Scratch() as buffer:
+            size = decompress_into(codec, data, buffer)
+            if size >= 0:
+                return bytes(memoryview(buffer)[:size])
     try:
         match codec:
             case Compression.GZIP:
                 return _decompress_gzip(data, limit)
             case Compression.SNAPPY:
                 return _decompress_snappy(memoryview(data), limit)
-            case Compression.LZ4:
-                return _decompress_bounded(cramjam.lz4.decompress_into, data, limit)
-            case Compression.ZSTD:
-                return _decompress_bounded(cramjam.zstd.decompress_into, data, limit)
-    except (cramjam.DecompressionError, zlib.error, struct.error) as error:
+            case _:
+                return _decompress_frame(codec, data, limit)
+    except (zlib.error, struct.error) as error:
         raise DecompressionError(f"{codec.name.lower()}: {error}") from error
 
 
-def _decompress_bounded(
-    decompress_into: Callable[[bytes | memoryview, bytearray | mmap.mmap], int],
-    data: bytes | memoryview,
-    limit: int,
-) -> bytes:
+def decompress_into(
+    codec: Compression, data: bytes | memoryview, buffer: bytearray | mmap.mmap
+) -> int:
+    """Decompress into `buffer`. Returns the number of bytes; -1 if there may be more than it holds.
+
+    Raises:
+        DecompressionError: not that codec's format, or cut short.
+    """
     import cramjam
 
-    # Neither frame need tell its size. Nearly every one fits into a buffer that is used again and
-    # again.
-    if limit >= _SCRATCH_BYTES:
-        scratch = _scratches.pop() if _scratches else bytearray(_SCRATCH_BYTES)
-        try:
-            size = decompress_into(data, scratch)
-            return bytes(memoryview(scratch)[:size])
-        except cramjam.DecompressionError:
-            pass  # perhaps it is only longer than that
-        finally:
-            _scratches.append(scratch)
+    try:
+        match codec:
+            case Compression.SNAPPY:
+                return _snappy_into(memoryview(data), buffer)
+            case Compression.LZ4:
+                return cramjam.lz4.decompress_into(data, buffer)
+            case Compression.ZSTD:
+                return cramjam.zstd.decompress_into(data, buffer)
+            case _:
+                return -1
+    except cramjam.DecompressionError as error:
+        if _OUTPUT_IS_FULL in str(error):
+            return -1
+        raise DecompressionError(f"{codec.name.lower()}: {error}") from error
+
+
+class Scratch:
+    """A buffer of SCRATCH_BYTES that is used again and again. Nearly every batch unfolds into it.
+
+    New memory would cost more than to decompress does.
+    """
+
+    def __enter__(self) -> bytearray:
+        self._buffer = _scratches.pop() if _scratches else bytearray(SCRATCH_BYTES)
+        return self._buffer
+
+    def __exit__(self, *_: object) -> None:
+        _scratches.append(self._buffer)
+
+
+def _decompress_frame(codec: Compression, data: bytes | memoryview, limit: int) -> bytes:
+    """lz4 and zstd, whose frames need not tell their size."""
     # An anonymous mapping as large as the limit costs nothing but the pages that are really written
     # to, so one pass does, and the codec stops at its end.
     with mmap.mmap(-1, max(limit, 1)) as output:
-        try:
-            size = decompress_into(data, output)
-        except cramjam.DecompressionError as error:
-            if _OUTPUT_IS_FULL in str(error):
-                raise UnfoldsTooLarge(f"unfolds to more than {limit} bytes") from error
-            raise
+        size = decompress_into(codec, data, output)
+        if size < 0 or size > limit:
+            raise UnfoldsTooLarge(f"unfolds to more than {limit} bytes")
         return output[:size]
 
 
@@ -166,29 +188,50 @@ def _compress_xerial(data: bytes) -> bytes:
 
 
 def _decompress_snappy(data: memoryview, limit: int) -> bytes:
+    import cramjam
+
+    size = 0
+    try:
+        for block in _snappy_blocks(data):
+            size += cramjam.snappy.decompress_raw_len(block)
+            if size > limit:
+                raise UnfoldsTooLarge(f"snappy: unfolds to {size} bytes, more than allowed")
+    except cramjam.DecompressionError as error:
+        raise DecompressionError(f"snappy: {error}") from error
+    output = bytearray(size)
+    decompress_into(Compression.SNAPPY, data, output)
+    return bytes(output)
+
+
+def _snappy_into(data: memoryview, buffer: bytearray | mmap.mmap) -> int:
+    import cramjam
+
+    room = memoryview(buffer)
+    position = 0
+    for block in _snappy_blocks(data):
+        end = position + cramjam.snappy.decompress_raw_len(block)
+        if end > len(room):
+            return -1
+        cramjam.snappy.decompress_raw_into(block, room[position:end])
+        position = end
+    return position
+
+
+def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:
+    """The one raw block, or those of xerial's stream."""
     if bytes(data[:8]) != _XERIAL_MAGIC:
-        return _decompress_snappy_block(data, limit)
-    chunks: list[bytes] = []
+        yield data
+        return
     position = len(_XERIAL_HEADER)
     while position < len(data):
+        if position + _INT32.size > len(data):
+            raise DecompressionError("snappy: the size of a block is cut short")
         (size,) = _INT32.unpack_from(data, position)
         position += 4
         if size < 0 or position + size > len(data):
             raise DecompressionError(f"snappy: block of {size} bytes at {position} is cut short")
-        chunk = _decompress_snappy_block(data[position : position + size], limit)
-        chunks.append(chunk)
-        limit -= len(chunk)
+        yield data[position : position + size]
         position += size
-    return b"".join(chunks)
-
-
-def _decompress_snappy_block(block: memoryview, limit: int) -> bytes:
-    import cramjam
-
-    size = cramjam.snappy.decompress_raw_len(block)
-    if size > limit:
-        raise UnfoldsTooLarge(f"snappy: block unfolds to {size} bytes, more than allowed")
-    return bytes(cramjam.snappy.decompress_raw(block))
 
 
 def _compress_lz4(data: bytes, level: int) -> bytes:

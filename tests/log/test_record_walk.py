@@ -33,7 +33,7 @@ RECORDS = st.lists(
 
 def largest_delta(data: bytes, count: int, **limits: Any) -> int:
     limits = {"lowest": LEAST, "highest": MOST, "needs_keys": False, **limits}
-    return walk(data, 0, count, limits.pop("lowest"), limits.pop("highest"), **limits)
+    return walk(data, 0, len(data), count, limits.pop("lowest"), limits.pop("highest"), **limits)
 
 
 @given(RECORDS)
@@ -54,6 +54,28 @@ def test_offsets_of_two_and_three_bytes_are_taken() -> None:
     assert largest_delta(data, 20_000) == 0
     for count in (19_999, 20_001):
         assert largest_delta(data, count) == REFUSED
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray])
+def test_a_buffer_may_be_longer_than_the_records(kind: type[Any]) -> None:
+    records = build_batch([Record(timestamp=NOW_MS, value=bytes(100))] * 10_000)[HEADER_BYTES:]
+    end = len(records)
+    buffer = kind(records + bytes(50))
+    assert walk(buffer, 0, end, 10_000, LEAST, MOST, False) == 0
+    for odd in (end - 1, end + 1):
+        assert walk(buffer, 0, odd, 10_000, LEAST, MOST, False) == REFUSED
+    assert walk(kind(records[:-1]), 0, end, 10_000, LEAST, MOST, False) == REFUSED
+
+
+def test_a_timestamp_of_more_than_64_bits_is_odd() -> None:
+    def record(delta: bytes) -> bytes:
+        body = b"\0" + delta + b"\0\1\1\0"
+        return bytes([2 * len(body)]) + body
+
+    assert largest_delta(record(b"\xff" * 9 + b"\1"), 1, lowest=LEAST + 1) == REFUSED
+    assert largest_delta(record(b"\xfe" + b"\xff" * 8 + b"\1"), 1) == MOST
+    assert largest_delta(record(b"\xfe" + b"\xff" * 8 + b"\3"), 1) == REFUSED
+    assert largest_delta(record(b"\x80" * 9 + b"\2"), 1) == REFUSED
 
 
 def test_other_threads_run_while_very_many_records_are_walked_over() -> None:

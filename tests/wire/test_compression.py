@@ -6,11 +6,13 @@ import cramjam
 import pytest
 
 from kafkalite.wire.compression import (
+    SCRATCH_BYTES,
     Compression,
     DecompressionError,
     UnfoldsTooLarge,
     compress,
     decompress,
+    decompress_into,
 )
 
 CODECS = [codec for codec in Compression if codec]
@@ -22,6 +24,26 @@ def test_codecs_round_trip(codec: Compression, size: int) -> None:
     data = (b"kafkalite " * (size // 10 + 1))[:size]
     assert decompress(codec, compress(codec, data)) == data
     assert decompress(codec, memoryview(compress(codec, data))) == data
+
+
+@pytest.mark.parametrize("codec", [Compression.SNAPPY, Compression.LZ4, Compression.ZSTD])
+def test_a_buffer_is_filled_or_too_small(codec: Compression) -> None:
+    data = b"kafkalite " * 5000
+    compressed = compress(codec, data)
+    buffer = bytearray(len(data) + 9)
+    assert decompress_into(codec, compressed, buffer) == len(data)
+    assert buffer == data + bytes(9)
+    assert decompress_into(codec, compressed, bytearray(len(data))) == len(data)
+    assert decompress_into(codec, compressed, bytearray(len(data) - 1)) == -1
+    with pytest.raises(DecompressionError):
+        decompress_into(codec, compressed[:-20], buffer)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_does_not_fit_into_the_scratch_buffer_is_decompressed(codec: Compression) -> None:
+    for size in (SCRATCH_BYTES, SCRATCH_BYTES + 1):
+        data = (b"kafkalite " * (size // 10 + 1))[:size]
+        assert decompress(codec, compress(codec, data)) == data
 
 
 @pytest.mark.parametrize("codec", CODECS)
