@@ -107,7 +107,12 @@ class OffsetRequests:
         """
         commit = Commit(self._config, self._topics, self._now_ms(), retention_ms)
         shard, is_transactional = shard_of(), producer is not None
-        is_any_there = self._is_any_there(topics)
+        is_any_there = False
+        for start in range(0, len(topics), CHECKED_AT_ONCE):
+            if is_any_there := self._is_any_there(topics[start : start + CHECKED_AT_ONCE]):
+                break
+            if len(topics) > CHECKED_AT_ONCE:
+                yield
         check_committed = None
         if is_any_there:
             check_committed = self._check(shard, committer, api_version, is_transactional)

@@ -19,7 +19,7 @@ from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic
 from kafkalite.config.describe import describe_topic, effective_source
 from kafkalite.requests.context import RequestContext, check_time
-from kafkalite.requests.slices import Steps, cut, in_slices, mapped_in_steps
+from kafkalite.requests.slices import Steps, cut, in_slices, mapped_in_steps, release
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_topics import (
     CreatableTopic,
@@ -55,6 +55,7 @@ async def handle(
             services.topics.creating_all(new_topics, validate_only=request.validate_only), context
         )
     results = await in_slices(_results(services, new_topics, outcomes), context)
+    await in_slices(release([new_topics]), context)
     results += await in_slices(_repeated(counts), context)
     if counts[METADATA_TOPIC] == 1:
         results.append(_refused(METADATA_TOPIC, 1))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.requests.slices import in_slices, mapped
+from kafkalite.requests.slices import Steps, in_slices
 from kafkalite.wire.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -12,6 +12,7 @@ from kafkalite.wire.messages.delete_groups import (
 )
 
 if TYPE_CHECKING:
+    from kafkalite.group_coordinator.admin_api import GroupAdministration
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
@@ -20,16 +21,30 @@ async def handle(
     services: Services, context: RequestContext, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse:
     administration = services.group_coordinator.administration
+    results, share_groups = await in_slices(
+        _delete(administration, context, request.groups_names), context
+    )
+    for place in share_groups:
+        group_id = results[place].group_id
+        results[place] = await administration.delete_share_group(context, group_id)
+    return DeleteGroupsResponse(results=results)
 
-    def delete(group_id: str) -> tuple[str, DeletableGroupResult | None]:
-        """None for a share group, whose states go first."""
+
+def _delete(
+    administration: GroupAdministration, context: RequestContext, group_ids: list[str]
+) -> Steps[tuple[list[DeletableGroupResult], list[int]]]:
+    """A result for each group, and the places of the share groups, whose states go first."""
+    results: list[DeletableGroupResult] = []
+    share_groups: list[int] = []
+    seen: set[str] = set()
+    for group_id in group_ids:
+        yield
+        if group_id in seen:
+            continue
+        seen.add(group_id)
         if administration.is_share_group(context, group_id):
-            return group_id, None
-        (result,) = administration.delete_groups(context, [group_id])
-        return group_id, result
-
-    group_ids = dict.fromkeys(request.groups_names)
-    results = dict(await in_slices(mapped(delete, group_ids), context))
-    for group_id in [group_id for group_id, result in results.items() if result is None]:
-        results[group_id] = await administration.delete_share_group(context, group_id)
-    return DeleteGroupsResponse(results=[each for each in results.values() if each is not None])
+            share_groups.append(len(results))
+            results.append(DeletableGroupResult(group_id=group_id))
+        else:
+            results += administration.delete_groups(context, [group_id])
+    return results, share_groups

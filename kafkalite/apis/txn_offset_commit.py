@@ -9,7 +9,7 @@ AddOffsetsToTxn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,8 +54,13 @@ def _commit(
         if len(named) > AT_ONCE:
             yield
     request = (*request[:7], named)
-    begin = partial(_begin, services, context, request)
+    is_any_there = yield from names_any(services, named)
+    begin = partial(_begin, services, context, request) if is_any_there else _nothing
     return (yield from router.txn_commit(context, request, begin))
+
+
+def _nothing() -> None:
+    """Nothing will be written."""
 
 
 def _begin(services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow) -> None:
@@ -95,6 +100,20 @@ def adds(context: RequestContext) -> bool:
     return context.api_version >= _SECOND_GENERATION_SINCE
 
 
+def names_any(services: Services, topics: Sequence[TxnOffsetCommitRequestTopicRow]) -> Steps[bool]:
+    """True if a partition exists; else nothing will be written."""
+    for number, (name, rows) in enumerate(topics):
+        topic = services.topics.get(name)
+        if topic is not None:
+            count = len(topic.partitions)
+            for row in rows:
+                if 0 <= row[0] < count:
+                    return True
+        if number % AT_ONCE == AT_ONCE - 1:
+            yield
+    return False
+
+
 def first_written(
     services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow
 ) -> Partition | None:
@@ -102,12 +121,7 @@ def first_written(
 
     Raises KafkaError: NOT_COORDINATOR, INVALID_PRODUCER_EPOCH.
     """
-    _, group_id, producer_id, producer_epoch, _, _, _, topics = request
-    if not any(
-        topic is not None and any(0 <= row[0] < len(topic.partitions) for row in rows)
-        for topic, rows in ((services.topics.get(name), rows) for name, rows in topics)
-    ):
-        return None  # nothing will be written
+    _, group_id, producer_id, producer_epoch, _, _, _, _ = request
     offsets = services.topics.get(OFFSETS_TOPIC)
     if offsets is None:
         raise KafkaError(ErrorCode.NOT_COORDINATOR)

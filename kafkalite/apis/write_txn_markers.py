@@ -22,7 +22,7 @@ from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter,
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
 from kafkalite.replica.pending_append import AwaitedAppend, until_seen
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, batches, in_slices
+from kafkalite.requests.slices import Steps, batches, in_slices, release_dict, release_set
 from kafkalite.security.refusals import refuse_in_steps
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -87,6 +87,7 @@ def _write_all(
                     of_producer = outcomes.setdefault(marker.producer_id, {})
                     of_topic = of_producer.setdefault(topic.name, {})
                     of_topic[index] = _write(writer, node_id, marker, where)
+        yield from release_set(seen)
     return outcomes
 
 
@@ -112,7 +113,10 @@ def _write(
 
 
 def _told(outcomes: _Outcomes, written: _Written) -> Steps[list[WritableTxnMarkerResult]]:
-    """The results as they stand; `written` gets those that are not known yet."""
+    """The results as they stand; `written` gets those that are not known yet.
+
+    `outcomes` are let go.
+    """
     markers: list[WritableTxnMarkerResult] = []
     for producer_id, by_topic in outcomes.items():
         topics: list[WritableTxnMarkerTopicResult] = []
@@ -125,6 +129,7 @@ def _told(outcomes: _Outcomes, written: _Written) -> Steps[list[WritableTxnMarke
                 partitions.append(outcome.result)
                 if outcome.append is not None:
                     written.append((outcome.append, outcome.result))
+            yield from release_dict(by_index)
     return markers
 
 

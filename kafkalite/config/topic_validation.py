@@ -54,8 +54,9 @@ def validate_topic_configs(overrides: Mapping[str, str | None]) -> None:
     """
     if nulls := [name for name, text in overrides.items() if text is None]:
         raise ConfigError(f"Null value not supported for topic configs: {','.join(nulls)}")
-    if unknown := overrides.keys() - TOPIC_CONFIGS.keys():
-        raise ConfigError(f"Unknown topic config name: {min(unknown)}")
+    first_unknown = min((name for name in overrides if name not in TOPIC_CONFIGS), default=None)
+    if first_unknown is not None:
+        raise ConfigError(f"Unknown topic config name: {first_unknown}")
     values = {
         name: TOPIC_CONFIGS[name].parse(text or "")
         for name, text in sorted(

@@ -70,11 +70,12 @@ def _committing(joins: TransactionJoins, handle: Handler) -> Handler:
         services: Services, context: RequestContext, request: TxnOffsetCommitRequestRow
     ) -> Any:
         appends: list[FirstAppend] = []
-        with suppress(KafkaError):  # the handler says it
-            partition = txn_offset_commit.first_written(services, context, request)
-            if partition is not None:
-                producer = Producer(request[0], request[2], request[3])
-                appends.append(FirstAppend(partition, producer, NO_SEQUENCE))
+        if await in_slices(txn_offset_commit.names_any(services, request[7]), context):
+            with suppress(KafkaError):  # the handler says it
+                partition = txn_offset_commit.first_written(services, context, request)
+                if partition is not None:
+                    producer = Producer(request[0], request[2], request[3])
+                    appends.append(FirstAppend(partition, producer, NO_SEQUENCE))
         adds = txn_offset_commit.adds(context)
         return await _handled(joins, handle, services, context, request, appends, adds=adds)
 

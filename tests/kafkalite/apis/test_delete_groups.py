@@ -16,6 +16,12 @@ async def deleted(client: Any, *names: str, version: int = 2) -> dict[str, int]:
     return {result.group_id: result.error_code for result in answer.results}
 
 
+async def test_a_group_that_is_named_twice_is_deleted_once(client: Any) -> None:
+    asked = DeleteGroupsRequest(groups_names=["none", "other", "none"])
+    answer = await client.ask(asked, 2)
+    assert [result.group_id for result in answer.results] == ["none", "other"]
+
+
 @pytest.mark.parametrize("version", range(3))
 async def test_only_an_empty_group_is_deleted(clients: Any, version: int) -> None:
     client, topic_id = await with_words(clients)

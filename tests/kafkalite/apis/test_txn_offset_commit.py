@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafkalite.apis import txn_offset_commit
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
@@ -15,6 +16,7 @@ from kafkalite.wire.messages.txn_offset_commit import TxnOffsetCommitRequestPart
 from kafkalite.wire.rows import rows_of
 from tests.kafkalite.transactional import (
     NONE,
+    TOPIC,
     Transactional,
     committed_offset,
 )
@@ -58,6 +60,17 @@ async def test_offsets_of_unknown_partitions_begin_no_transaction(writer: Transa
     unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert answer.topics[0].partitions[0].error_code == unknown
     assert await writer.state() == "Empty"
+
+
+async def test_very_many_unknown_topics_are_looked_up_in_slices(
+    writer: Transactional, broker: a_broker
+) -> None:
+    assert await writer.state() == "Empty"
+    unknown: Any = [(f"new{number}", [(0, 7, -1, None)]) for number in range(10_000)]
+    slices = txn_offset_commit.names_any(broker._running.services, unknown)
+    assert len(list(slices)) == 39
+    known: Any = [*unknown, (TOPIC, [(7, 7, -1, None), (0, 7, -1, None)])]
+    assert at_once(txn_offset_commit.names_any(broker._running.services, known))
 
 
 @pytest.mark.parametrize("ends", [False, True])

@@ -11,14 +11,16 @@ import trio
 from trio.testing import MockClock
 
 from kafkalite.apis import write_txn_markers
+from kafkalite.requests.slices import at_once
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from kafkalite.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
+from tests.freed_in_steps import most_freed
 from tests.kafkalite.coordinators.asked_broker import Connection
 from tests.kafkalite.replica.replicated import ME, OTHER, Replicated, replicated
 from tests.kafkalite.transactional import (
@@ -28,6 +30,19 @@ from tests.kafkalite.transactional import (
     end_offsets,
     read_committed,
 )
+
+
+def test_what_very_many_markers_leave_is_freed_little_by_little() -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+
+    writer: Any = SimpleNamespace(write=refuse)
+    topics = [WritableTxnMarkerTopic(name="t", partition_indexes=list(range(50_000)))]
+    marker = WritableTxnMarker(producer_id=1, topics=topics)
+    assert most_freed(write_txn_markers._write_all(writer, 1, [marker])) < 5000
+    outcomes = at_once(write_txn_markers._write_all(writer, 1, [marker]))
+    assert most_freed(write_txn_markers._told(outcomes, [])) < 5000
+    assert outcomes == {1: {"t": {}}}
 
 
 async def test_a_hanging_transaction_is_found_and_ended(writer: Transactional) -> None:
