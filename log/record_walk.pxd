@@ -17,6 +17,7 @@ cpdef long long walk(data, Py_ssize_t start, Py_ssize_t end, long long count, lo
     position="Py_ssize_t",
     end="Py_ssize_t",
     begin="long long",
+    end_of_part="long long",
     i="long long",
     value="unsigned long long",
     second="unsigned long long",

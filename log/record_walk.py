@@ -54,13 +54,14 @@ def walk(
 def _walk(
     data: _Data, start: int, limit: int, count: int, lowest: int, highest: int, needs_keys: bool
 ) -> int:
-    position = start
+    position, begin = start, 0
     largest = REFUSED
     try:
-        for begin in range(0, count, _PART):
+        while begin < count:
             if begin:
                 sleep(0)
-            for i in range(begin, min(begin + _PART, count)):
+            end_of_part = min(begin + _PART, count)
+            for i in range(begin, end_of_part):
                 value, position = data[position], position + 1
                 if value > 127:
                     second, position = data[position], position + 1
@@ -115,6 +116,7 @@ def _walk(
                     position = _past_headers(data, position - 1)
                 if position != end:
                     return REFUSED
+            begin = end_of_part
     except (IndexError, OverflowError):  # the latter where numbers have 64 bits
         return REFUSED
     return largest if position == limit else REFUSED
