@@ -2,6 +2,7 @@
 
 import gc
 import itertools
+import os
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -16,7 +17,7 @@ from conformance.harness.jars import JarsMissing
 from conformance.harness.java import JavaMissing
 from conformance.harness.kafkalite import Kafkalite
 from conformance.harness.under_controllers import UnderControllers
-from conformance.harness.watched_loops import held
+from conformance.harness.watched_loops import IN_TESTS, VARIABLE, held
 from conformance.outcomes import Outcomes
 
 KINDS: dict[str, Callable[..., Broker]] = {
@@ -72,6 +73,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault(VARIABLE, IN_TESTS)
     if (file := config.getoption("--outcomes")) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Outcomes(config, file))
 
