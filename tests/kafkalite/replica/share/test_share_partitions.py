@@ -75,13 +75,19 @@ async def test_locks_that_run_out_together_are_released_a_few_at_a_time(
     for number in range(3 * AT_ONCE):
         partitions._timers.set(Timer(partial(released.append, number)), 0)
     seen = [0]
+
+    class Looking(trio.abc.Instrument):
+        def after_task_step(self, task: trio.lowlevel.Task) -> None:
+            seen.append(len(released))
+
+    trio.lowlevel.add_instrument(looking := Looking())
     async with trio.open_nursery() as nursery:
         nursery.start_soon(partitions.run)
         with trio.fail_after(10):
             while seen[-1] < 3 * AT_ONCE:
                 await trio.lowlevel.checkpoint()
-                seen.append(len(released))
         nursery.cancel_scope.cancel()
+    trio.lowlevel.remove_instrument(looking)
     assert max(after - before for before, after in pairwise(seen)) <= AT_ONCE
 
 
