@@ -284,7 +284,8 @@ class ClassicGroup:
     def compute_subscribed_topics(self) -> frozenset[str] | None:
         """The topics that members subscribe to: none without members, None if it cannot be known.
 
-        That is so if the group is not of consumers, or its metadata are not in Kafka's form.
+        That is so if the group is not of consumers, or its metadata are not in Kafka's form, or
+        very large. A group of consumers is then taken for one that subscribes to every topic.
         """
         if not self.is_consumer_group:
             return None

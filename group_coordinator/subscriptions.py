@@ -25,6 +25,13 @@ from kafkalite.wire.messages.stored import decode, encode
 
 LAST_ASSIGNMENT_VERSION = 3
 
+# More than this is not read: a million names take half a second. The record of a group with so
+# much is larger than a batch may be, unless `max.message.bytes` was raised.
+MOST_BYTES = 1 << 20
+MOST_TOPICS = 50_000
+# Behind the version.
+_TOPIC_COUNT = slice(2, 6)
+
 logger = logger_of(__name__)
 
 M = TypeVar("M", bound=ModernMember)
@@ -33,7 +40,17 @@ M = TypeVar("M", bound=ModernMember)
 def subscription_from(
     metadata: bytes, group_id: str, member_id: str
 ) -> ConsumerProtocolSubscription | None:
-    """A classic member's subscription; None if it is not in Kafka's form."""
+    """A classic member's subscription; None if it is not in Kafka's form, or very large."""
+    topic_count = int.from_bytes(metadata[_TOPIC_COUNT], "big", signed=True)
+    if len(metadata) > MOST_BYTES or topic_count > MOST_TOPICS:
+        logger.warning(
+            "group %s: the subscription of member %s is not read: it has %d bytes, %d topics",
+            group_id,
+            member_id,
+            len(metadata),
+            topic_count,
+        )
+        return None
     try:
         return decode(ConsumerProtocolSubscription, metadata, newer=True)
     except ProtocolViolation as violation:
@@ -47,7 +64,14 @@ def subscription_from(
 
 
 def subscribed_topics_of(group_id: str, metadata: Mapping[str, bytes]) -> frozenset[str] | None:
-    """All topics in subscriptions by member id; None if one of them is not in Kafka's form."""
+    """All topics in subscriptions by member id.
+
+    None if one of them is not in Kafka's form, or they are very large together.
+    """
+    size = sum(map(len, metadata.values()))
+    if size > MOST_BYTES:
+        logger.warning("group %s: its subscriptions are not read: %d bytes", group_id, size)
+        return None
     topics: set[str] = set()
     for member_id, encoded in metadata.items():
         subscription = subscription_from(encoded, group_id, member_id)

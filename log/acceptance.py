@@ -35,7 +35,7 @@ from kafkalite.wire.record_batch import (
     TRANSACTIONAL_FLAG,
     RecordBatch,
 )
-from kafkalite.wire.stream_decompression import is_lz4_frame
+from kafkalite.wire.stream_decompression import has_many_parts, is_lz4_frame
 
 # The records of a batch that is not compressed, in the bytes that the checksum covers.
 _RECORDS_UNDER_CRC: Final = HEADER_BYTES - ATTRIBUTES_POSITION
@@ -78,7 +78,10 @@ def _refuse_briefly(batch: RecordBatch) -> None:
         raise TakesLong
     codec = batch.attributes & COMPRESSION_MASK
     if codec:
-        _decompressed(codec, batch.buffer[HEADER_BYTES:], MOST_BRIEF_BYTES)
+        data = batch.buffer[HEADER_BYTES:]
+        if codec <= Compression.ZSTD and has_many_parts(Compression(codec), data):
+            raise TakesLong
+        _decompressed(codec, data, MOST_BRIEF_BYTES)
 
 
 def _accept(
@@ -159,6 +162,8 @@ def _walk_compressed(
     data = memoryview(under_crc)[_RECORDS_UNDER_CRC:]
     if not _is_known(codec, data):
         return REFUSED
+    if most_bytes == MOST_BRIEF_BYTES and has_many_parts(Compression(codec), data):
+        raise TakesLong
     with Scratch() as buffer:
         try:
             size = decompress_into(Compression(codec), data, buffer)

@@ -38,6 +38,8 @@ _OUTPUT_IS_FULL: Final = "failed to write whole buffer"
 SCRATCH_BYTES: Final = 1 << 20
 _scratches: list[bytearray] = []
 
+_GZIP_PIECE_BYTES: Final = 512
+
 GZIP_DEFAULT_LEVEL: Final = -1
 LZ4_DEFAULT_LEVEL: Final = 9
 ZSTD_DEFAULT_LEVEL: Final = 3
@@ -261,15 +263,21 @@ def _compress_lz4(data: bytes, level: int) -> bytes:
 
 def _decompress_gzip(data: bytes | memoryview, limit: int) -> bytes:
     chunks: list[bytes] = []
-    rest: bytes | memoryview = data
+    rest = memoryview(data)
+    # Nearly always there is one member. What follows is given in small pieces, as zlib copies what
+    # it was given and did not need.
+    piece_bytes = len(rest)
     while len(rest):  # RFC 1952: members may follow one another
         member = zlib.decompressobj(wbits=31)
-        chunk = member.decompress(rest, limit + 1)
-        limit -= len(chunk)
-        if limit < 0:
-            raise UnfoldsTooLarge("gzip: unfolds to more bytes than allowed")
-        if not member.eof:
-            raise DecompressionError("gzip: cut short")
-        chunks.append(chunk)
-        rest = member.unused_data
+        while not member.eof:
+            if not len(rest):
+                raise DecompressionError("gzip: cut short")
+            piece = rest[:piece_bytes]
+            chunk = member.decompress(piece, limit + 1)
+            limit -= len(chunk)
+            if limit < 0:
+                raise UnfoldsTooLarge("gzip: unfolds to more bytes than allowed")
+            chunks.append(chunk)
+            rest = rest[len(piece) - len(member.unused_data) :]
+        piece_bytes = _GZIP_PIECE_BYTES
     return b"".join(chunks)

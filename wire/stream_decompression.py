@@ -35,6 +35,9 @@ _GZIP_CHUNK_BYTES: Final = 512
 # Java looks for another member only behind more bytes than these.
 _GZIP_HEADER_BYTES: Final = 18
 
+MOST_PARTS: Final = 2048
+_LEAST_PART_BYTES: Final = 4
+
 
 class Stream(NamedTuple):
     """The bytes that could be decompressed. `is_broken`: reading on is an error, not the end."""
@@ -60,6 +63,49 @@ def decompress_stream(
             return _zstd(data, limit)
 
 
+def has_many_parts(codec: Compression, data: memoryview) -> bool:
+    """True if there may be more than MOST_PARTS gzip members, lz4 blocks or snappy blocks.
+
+    Python looks at each, so that they take long, whatever they unfold to.
+    """
+    if len(data) <= MOST_PARTS * _LEAST_PART_BYTES:
+        return False
+    if codec is Compression.GZIP:
+        return bytes(data).count(_GZIP_MAGIC) > MOST_PARTS
+    if codec is Compression.SNAPPY and data[:8] == _XERIAL_MAGIC:
+        position, after = 0, _after_snappy_block
+    elif codec is Compression.LZ4:
+        position, after = _lz4_header_bytes(data[4]), _after_lz4_block
+    else:
+        return False
+    for _ in range(MOST_PARTS):
+        if position + _INT32.size > len(data):
+            return False
+        position = after(data, position)
+    return position < len(data)
+
+
+def _after_snappy_block(data: memoryview, position: int) -> int:
+    """The position after a block, or after a header; the end if it is neither."""
+    if data[position : position + len(_XERIAL_MAGIC)] == _XERIAL_MAGIC:
+        return position + _XERIAL_HEADER_BYTES
+    (size,) = _INT32.unpack_from(data, position)
+    return position + _INT32.size + size if size >= 0 else len(data)
+
+
+def _after_lz4_block(data: memoryview, position: int) -> int:
+    """The position after a block; the end if it is the mark of a frame's end."""
+    (size,) = _LZ4_BLOCK_SIZE.unpack_from(data, position)
+    if not size:
+        return len(data)
+    checksum_bytes = 4 if data[4] & _LZ4_BLOCK_CHECKSUM else 0
+    return position + _LZ4_BLOCK_SIZE.size + (size & ~_LZ4_UNCOMPRESSED) + checksum_bytes
+
+
+def _lz4_header_bytes(flags: int) -> int:
+    return 15 if flags & _LZ4_CONTENT_SIZE else 7
+
+
 def is_lz4_frame(data: bytes | memoryview) -> bool:
     """True if Kafka's reader takes a frame with this header: independent blocks, no dictionary."""
     return (
@@ -73,22 +119,22 @@ def is_lz4_frame(data: bytes | memoryview) -> bool:
 
 def _gzip(data: bytes, limit: int) -> Stream:
     output = bytearray()
-    rest = data
+    position = 0
     while True:
         member = zlib.decompressobj(wbits=31)
-        position = 0
         try:
             while not member.eof:
-                if position >= len(rest):
+                if position >= len(data):
                     return Stream(bytes(output), True)
-                chunk = rest[position : position + _GZIP_CHUNK_BYTES]
+                chunk = data[position : position + _GZIP_CHUNK_BYTES]
                 position += len(chunk)
                 output += member.decompress(chunk, limit + 1 - len(output))
                 _check(len(output), limit)
         except zlib.error:
             return Stream(bytes(output), True)
-        rest = member.unused_data + rest[position:]
-        if len(rest) <= _GZIP_HEADER_BYTES or not rest.startswith(_GZIP_MAGIC):
+        position -= len(member.unused_data)
+        is_at_end = len(data) - position <= _GZIP_HEADER_BYTES
+        if is_at_end or not data.startswith(_GZIP_MAGIC, position):
             return Stream(bytes(output), False)
 
 
@@ -126,7 +172,7 @@ def _lz4(data: bytes, limit: int) -> Stream:
     if not is_lz4_frame(data):
         return Stream(b"", True)
     flags = data[4]
-    position = 14 if flags & _LZ4_CONTENT_SIZE else 6
+    position = _lz4_header_bytes(flags) - 1
     if len(data) <= position or data[position] != _xxh32(data[4:position]) >> 8 & 0xFF:
         return Stream(b"", True)
     position += 1

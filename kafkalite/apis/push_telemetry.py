@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import in_slices
+from kafkalite.requests.slices import WaitingSteps, in_slices
 from kafkalite.telemetry.client_telemetry import is_installed
 from kafkalite.wire.compression import Compression, DecompressionError, decompress
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -50,7 +50,20 @@ async def _receive(
     """Keep what was pushed, if there is a receiver. Raises DecompressionError, KafkaError."""
     telemetry = services.telemetry
     codec = Compression(request.compression_type)
-    data = decompress(codec, request.metrics, telemetry.max_bytes)
+    data = await in_slices(_decompressed(codec, request.metrics, telemetry.max_bytes), context)
     if telemetry.is_received:
         receiving = telemetry.pushed.receive(instance.attributes, data, instance.expires_at_ms)
         await in_slices(receiving, context)
+
+
+def _decompressed(codec: Compression, metrics: bytes, most_bytes: int) -> WaitingSteps[bytes]:
+    """A thread does it: a small push may unfold to much, or consist of very many parts."""
+    data = metrics
+    if codec:
+
+        def work() -> None:
+            nonlocal data
+            data = decompress(codec, metrics, most_bytes)
+
+        yield work
+    return data

@@ -6,7 +6,13 @@ import logging
 
 import pytest
 
-from kafkalite.group_coordinator.subscriptions import assignment_from, subscribed_topics_of
+from kafkalite.group_coordinator.subscriptions import (
+    MOST_TOPICS,
+    assignment_from,
+    subscribed_topics_of,
+)
+from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from kafkalite.wire.messages.stored import encode
 from tests.group_coordinator.consumers import orders
 
 
@@ -39,6 +45,23 @@ def test_a_malformed_subscription_is_logged_with_group_and_member(
     assert subscribed_topics_of("workers", {"member-7": b"\0"}) is None
     (line,) = caplog.messages
     assert line.startswith("group workers: the subscription of member member-7 is not")
+
+
+def subscription(*topics: str) -> bytes:
+    return encode(ConsumerProtocolSubscription(topics=list(topics)), 0)
+
+
+def test_very_large_subscriptions_are_not_read(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)
+    many = [f"t{number}" for number in range(MOST_TOPICS)]
+    assert subscribed_topics_of("workers", {"a": subscription(*many)}) == frozenset(many)
+    assert subscribed_topics_of("workers", {"a": subscription(*many, "one")}) is None
+    large = {f"member-{number}": subscription("x" * 30_000) for number in range(34)}
+    assert subscribed_topics_of("workers", large) == {"x" * 30_000}
+    assert subscribed_topics_of("workers", {**large, "b": subscription("x" * 30_000)}) is None
+    one, together = caplog.messages
+    assert one.startswith("group workers: the subscription of member a is not read: ")
+    assert together.startswith("group workers: its subscriptions are not read: ")
 
 
 def test_a_malformed_assignment_is_logged_with_group_and_member(

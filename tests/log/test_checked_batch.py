@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from typing import Any
 
+import cramjam
 import pytest
 
 from kafkalite.log.acceptance import MOST_BRIEF_BYTES, accept
@@ -11,9 +13,10 @@ from kafkalite.log.checked_batch import CheckedBatch
 from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import TakesLong
 from kafkalite.log.log import Log
-from kafkalite.wire.compression import Compression
+from kafkalite.wire.compression import Compression, compress
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_batch import Record, build_batch
+from kafkalite.wire.record_batch import HEADER_BYTES, Record, build_batch, pack_batch
+from kafkalite.wire.stream_decompression import MOST_PARTS
 from tests.log.conftest import START_MS
 
 LARGE = LogConfig(max_message_bytes=1 << 30)
@@ -56,6 +59,38 @@ def test_what_is_refused_is_looked_at_for_longer(codec: Compression) -> None:
     record = Record(timestamp=START_MS, value=bytes(MOST_BRIEF_BYTES))
     with pytest.raises(TakesLong):
         accept(build_batch([record], compression=codec), rewriting, START_MS, briefly=True)
+
+
+def in_parts(codec: Compression, count: int, **fields: Any) -> bytes:
+    """A good batch of one record, compressed in so many parts."""
+    plain = build_batch([Record(timestamp=START_MS, value=bytes(3 * MOST_PARTS))])
+    data = plain[HEADER_BYTES:]
+    size = -(-len(data) // count)
+    pieces = [data[start : start + size] for start in range(0, len(data), size)]
+    if codec is Compression.GZIP:
+        compressed = b"".join(compress(codec, piece) for piece in pieces)
+    elif codec is Compression.SNAPPY:
+        first = compress(codec, b"")[:16]
+        blocks = [bytes(cramjam.snappy.compress_raw(piece)) for piece in pieces]
+        compressed = first + b"".join(struct.pack(">i", len(each)) + each for each in blocks)
+    else:
+        blocks = [struct.pack("<I", len(each) | 1 << 31) + each for each in pieces]
+        compressed = bytes.fromhex("04224d18604082") + b"".join(blocks) + bytes(4)
+    numbers = {"base_offset": 0, "last_offset_delta": 0, "record_count": 1, **fields}
+    return pack_batch(
+        compressed, base_timestamp=START_MS, max_timestamp=START_MS, attributes=codec, **numbers
+    )
+
+
+@pytest.mark.parametrize("codec", [Compression.GZIP, Compression.SNAPPY, Compression.LZ4])
+@pytest.mark.parametrize("base_offset", [0, 1])
+def test_many_parts_take_long(codec: Compression, base_offset: int) -> None:
+    """An offset of its own sends the batch to validation.py."""
+    many, few = (in_parts(codec, count, base_offset=base_offset) for count in (3072, 2000))
+    with pytest.raises(TakesLong):
+        accept(many, LARGE, START_MS, briefly=True)
+    for accepted in (accept(many, LARGE, START_MS), accept(few, LARGE, START_MS, briefly=True)):
+        assert (accepted is not None) is (base_offset == 0)
 
 
 def checked(log: Log, records: bytes) -> CheckedBatch:

@@ -1,9 +1,24 @@
 """Compressed records as far as they go."""
 
+from collections.abc import Callable
+
+import cramjam
 import pytest
 
-from kafkalite.wire.compression import Compression, UnfoldsTooLarge, compress
-from kafkalite.wire.stream_decompression import Stream, decompress_stream, is_lz4_frame
+from kafkalite.wire.compression import (
+    Compression,
+    DecompressionError,
+    UnfoldsTooLarge,
+    compress,
+    decompress,
+)
+from kafkalite.wire.stream_decompression import (
+    MOST_PARTS,
+    Stream,
+    decompress_stream,
+    has_many_parts,
+    is_lz4_frame,
+)
 
 # Not one block in any codec.
 DATA = b"".join(b"line %d of what is written\n" % i for i in range(20_000))
@@ -24,6 +39,56 @@ def test_cut_streams_are_broken_at_their_end(codec: Compression) -> None:
         assert DATA.startswith(stream.data)
     if codec is not Compression.ZSTD:
         assert len(decompress_stream(codec, whole[: len(whole) // 2]).data) > 50_000
+
+
+LZ4_HEADER = bytes.fromhex("04224d18604082")
+# A block checksum, or the content's size, before the header's own checksum.
+LZ4_WITH_CHECKSUMS = bytes.fromhex("04224d1870405a")
+LZ4_WITH_SIZE = bytes.fromhex("04224d186840") + bytes(8) + b"\0"
+XERIAL_HEADER = compress(Compression.SNAPPY, b"")[:16]
+
+MANY = {
+    "gzip": (Compression.GZIP, b"", compress(Compression.GZIP, b""), b""),
+    "snappy": (Compression.SNAPPY, XERIAL_HEADER, bytes.fromhex("00000001 00"), b""),
+    "snappy streams": (Compression.SNAPPY, b"", XERIAL_HEADER, b""),
+    "lz4": (Compression.LZ4, LZ4_HEADER, bytes.fromhex("01000080 61"), bytes(4)),
+    "lz4 with checksums": (
+        *(Compression.LZ4, LZ4_WITH_CHECKSUMS),
+        *(bytes.fromhex("01000080 61 ffffffff"), bytes(4)),
+    ),
+    "lz4 with its size": (Compression.LZ4, LZ4_WITH_SIZE, b"\1\0\0\x80a", bytes(4)),
+}
+
+
+@pytest.mark.parametrize("kind", MANY)
+def test_many_small_parts_are_seen(kind: str) -> None:
+    codec, first, part, last = MANY[kind]
+    many = first + part * (MOST_PARTS + 1) + last
+    assert has_many_parts(codec, memoryview(many))
+    padding = b"\1" * 9000  # few parts, and as many bytes
+    assert not has_many_parts(codec, memoryview(first + part * 100 + last + padding))
+    assert not has_many_parts(codec, memoryview(first + part * 100))
+
+
+def test_few_parts_are_not_many() -> None:
+    for codec in CODECS:
+        assert not has_many_parts(codec, memoryview(compress(codec, DATA)))
+    raw = memoryview(bytes(cramjam.snappy.compress_raw(DATA)))
+    assert not has_many_parts(Compression.SNAPPY, raw)
+
+
+@pytest.mark.parametrize("read", [decompress, lambda *given: decompress_stream(*given).data])
+def test_many_members_of_gzip_are_read(read: Callable[[Compression, bytes], bytes]) -> None:
+    members = [
+        compress(Compression.GZIP, DATA[start : start + 300]) for start in range(0, 6000, 300)
+    ]
+    large = compress(Compression.GZIP, DATA)
+    assert read(Compression.GZIP, b"".join([*members, large])) == DATA[:6000] + DATA
+    assert read(Compression.GZIP, b"".join([large, *members])) == DATA + DATA[:6000]
+    with pytest.raises(UnfoldsTooLarge):
+        decompress(Compression.GZIP, large * 2, 2 * len(DATA) - 1)
+    with pytest.raises(DecompressionError):
+        decompress(Compression.GZIP, (large + members[0])[:-1])
 
 
 def test_only_zstd_reads_what_follows_a_frame() -> None:

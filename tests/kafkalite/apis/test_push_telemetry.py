@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import UUID
@@ -9,8 +10,9 @@ from uuid import UUID
 import pytest
 import trio
 
+from kafkalite.apis import push_telemetry
 from kafkalite.testing import broker as test_broker
-from kafkalite.wire.compression import Compression, compress
+from kafkalite.wire.compression import Compression, compress, decompress
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.kafka_uuid import kafka_uuid
 from kafkalite.wire.messages.push_telemetry import PushTelemetryRequest
@@ -83,6 +85,22 @@ async def test_pushed_metrics_are_shown(receiving, connect, codec: Compression) 
         "client_source_address": "127.0.0.1",
     }
     assert seen["kafkalite_client_instances"] == ({}, 1.0)
+
+
+async def test_a_thread_decompresses(receiving, connect, monkeypatch) -> None:
+    threads = []
+
+    def noted(*arguments: Any) -> bytes:
+        threads.append(threading.current_thread())
+        return decompress(*arguments)
+
+    monkeypatch.setattr(push_telemetry, "decompress", noted)
+    pusher = Pusher(await connect(receiving))
+    await pusher.begin()
+    data = compress(Compression.GZIP, b"") * 3000 + compress(Compression.GZIP, PAYLOAD)
+    assert await pusher.push(data, compression_type=Compression.GZIP) == ErrorCode.NONE
+    assert threads
+    assert threading.main_thread() not in threads
 
 
 async def test_metrics_outlive_the_connection(receiving, connect) -> None:
