@@ -36,6 +36,7 @@ from kafkalite.wire.record_batch import (
     LOG_OVERHEAD,
     MAGIC,
     NO_PRODUCER_ID,
+    NO_TIMESTAMP,
     RecordBatch,
     iterate_batches,
 )
@@ -102,9 +103,10 @@ class Log(LogState):
         transaction_version: int = 0,
         checked: Callable[[], AcceptedBatch] | None = None,
         briefly: bool = False,
+        now_ms: int = NO_TIMESTAMP,
     ) -> AppendInfo:
         """Append one batch as the leader, or nothing; `records` is not kept and not changed.
-        `checked` has looked at a client's batch already.
+        `checked` has looked at a client's batch already; `now_ms` is the time if it is known.
 
         Raises:
             TakesLong: `briefly` is asked for, and the batch is to be `checked` in a thread.
@@ -116,7 +118,7 @@ class Log(LogState):
         if self.offline_reason is not None:
             self.check_online()
         config = self.config
-        now_ms = self.now_ms()
+        now_ms = self.now_ms() if now_ms == NO_TIMESTAMP else now_ms
         batch = None if checked is None else checked()
         if batch is None and origin is AppendOrigin.CLIENT:
             batch = accept(records, config, now_ms, briefly)
@@ -138,10 +140,9 @@ class Log(LogState):
             )
             if duplicate is not None:
                 return as_duplicate(duplicate, self.log_start_offset)
-        end_offset = self.log_end_offset
+        end_offset, time_ms = self.log_end_offset, batch.log_append_time_ms
         if end_offset - self.recovery_point >= config.most_unflushed:
             flushing.flush_if_due(self)
-        time_ms = batch.log_append_time_ms
         return AppendInfo(base_offset, end_offset - 1, time_ms, self.log_start_offset)
 
     def append_trusted(
@@ -157,9 +158,8 @@ class Log(LogState):
 
         They never left this process, so they need no validation. A log that stamps or compresses
         its batches validates them like any others. `timestamp` is in milliseconds. `producer` has
-        the id and the epoch of the producer in whose transaction they are. Raises KafkaError:
-        MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE,
-        KAFKA_STORAGE_ERROR.
+        the transaction's producer id and epoch. Raises KafkaError: MESSAGE_TOO_LARGE,
+        RECORD_LIST_TOO_LARGE, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, KAFKA_STORAGE_ERROR.
         """
         config = self.config
         batch = trusted_batch(pairs, timestamp, producer, codec)

@@ -225,6 +225,7 @@ def _append_to(
     found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
     of_topic: list[Partition] = [] if found is None else found.partitions
     count, node_id, are_valid_acks = len(of_topic), context.node_id, acks in _VALID_ACKS
+    now_ms = services.now_ms()
     for index, records in partitions:
         produced.give_way_in_time()
         partition: Partition | None = None
@@ -256,6 +257,7 @@ def _append_to(
                 verification_guard=guard,
                 checked=checked,
                 briefly=True,
+                now_ms=now_ms,
             )
         except TakesLong:
             raise check_first(partition, records) from None

@@ -19,6 +19,7 @@ from kafkalite.log.verification import VerificationGuard
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import NO_TIMESTAMP
 
 if TYPE_CHECKING:
     from kafkalite.replication.fetch_state import FetchState
@@ -210,6 +211,7 @@ class Partition:
         transaction_version: int = 0,
         checked: Callable[[], AcceptedBatch] | None = None,
         briefly: bool = False,
+        now_ms: int = NO_TIMESTAMP,
     ) -> AppendInfo:
         """Append one batch, move the high watermark and wake the requests that wait for it.
 
@@ -227,6 +229,7 @@ class Partition:
             transaction_version=transaction_version,
             checked=checked,
             briefly=briefly,
+            now_ms=now_ms,
         )
         self.received_bytes += len(records)
         self.received_records += info.last_offset - info.base_offset + 1
