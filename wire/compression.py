@@ -17,6 +17,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from enum import IntEnum
+from time import sleep
 from typing import Final
 
 # cramjam takes 2 MB of memory: functions import it, at the first batch that needs it.
@@ -30,6 +31,9 @@ _XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
 _INT32: Final = struct.Struct(">i")
+
+# After so many blocks, the threads that wait for the interpreter run.
+_BLOCKS_OF_PART: Final = 4096
 
 # cramjam's words for an output that is too small.
 _OUTPUT_IS_FULL: Final = "failed to write whole buffer"
@@ -194,10 +198,12 @@ def _decompress_snappy(data: memoryview, limit: int) -> bytes:
 
     size = 0
     try:
-        for block in _snappy_blocks(data):
+        for number, block in enumerate(_snappy_blocks(data)):
             size += cramjam.snappy.decompress_raw_len(block)
             if size > limit:
                 raise UnfoldsTooLarge(f"snappy: unfolds to {size} bytes, more than allowed")
+            if number % _BLOCKS_OF_PART == _BLOCKS_OF_PART - 1:
+                sleep(0)  # machine code holds the interpreter
     except cramjam.DecompressionError as error:
         raise DecompressionError(f"snappy: {error}") from error
     output = bytearray(size)

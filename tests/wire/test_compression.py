@@ -10,10 +10,12 @@ from kafkalite.wire.compression import (
     Compression,
     DecompressionError,
     UnfoldsTooLarge,
+    _decompress_snappy,
     compress,
     decompress,
     decompress_into,
 )
+from tests.log.very_many import longest_wait
 
 CODECS = [codec for codec in Compression if codec]
 
@@ -44,6 +46,17 @@ def test_what_does_not_fit_into_the_scratch_buffer_is_decompressed(codec: Compre
     for size in (SCRATCH_BYTES, SCRATCH_BYTES + 1):
         data = (b"kafkalite " * (size // 10 + 1))[:size]
         assert decompress(codec, compress(codec, data)) == data
+
+
+def test_other_threads_run_while_the_sizes_of_very_many_blocks_are_added_up() -> None:
+    first = compress(Compression.SNAPPY, b"")[:16]
+    data = memoryview(first + bytes.fromhex("00000003 0100ff") * 1_000_000)
+
+    def refused() -> None:
+        with pytest.raises(UnfoldsTooLarge):
+            _decompress_snappy(data, 999_999)
+
+    assert longest_wait(refused) < 0.5
 
 
 @pytest.mark.parametrize("codec", CODECS)
