@@ -35,7 +35,7 @@ _GZIP_CHUNK_BYTES: Final = 512
 # Java looks for another member only behind more bytes than these.
 _GZIP_HEADER_BYTES: Final = 18
 
-MOST_PARTS: Final = 2048
+MOST_PARTS: Final = 1024
 _LEAST_PART_BYTES: Final = 4
 
 
@@ -72,7 +72,7 @@ def has_many_parts(codec: Compression, data: memoryview) -> bool:
         return False
     if codec is Compression.GZIP:
         return bytes(data).count(_GZIP_MAGIC) > MOST_PARTS
-    if codec is Compression.SNAPPY and data[:8] == _XERIAL_MAGIC:
+    if codec is Compression.SNAPPY and bytes(data[:8]) == _XERIAL_MAGIC:
         position, after = 0, _after_snappy_block
     elif codec is Compression.LZ4:
         position, after = _lz4_header_bytes(data[4]), _after_lz4_block
@@ -87,7 +87,8 @@ def has_many_parts(codec: Compression, data: memoryview) -> bool:
 
 def _after_snappy_block(data: memoryview, position: int) -> int:
     """The position after a block, or after a header; the end if it is neither."""
-    if data[position : position + len(_XERIAL_MAGIC)] == _XERIAL_MAGIC:
+    size: int
+    if bytes(data[position : position + len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC:
         return position + _XERIAL_HEADER_BYTES
     (size,) = _INT32.unpack_from(data, position)
     return position + _INT32.size + size if size >= 0 else len(data)
@@ -95,6 +96,7 @@ def _after_snappy_block(data: memoryview, position: int) -> int:
 
 def _after_lz4_block(data: memoryview, position: int) -> int:
     """The position after a block; the end if it is the mark of a frame's end."""
+    size: int
     (size,) = _LZ4_BLOCK_SIZE.unpack_from(data, position)
     if not size:
         return len(data)

@@ -63,7 +63,7 @@ def test_what_is_refused_is_looked_at_for_longer(codec: Compression) -> None:
 
 def in_parts(codec: Compression, count: int, **fields: Any) -> bytes:
     """A good batch of one record, compressed in so many parts."""
-    plain = build_batch([Record(timestamp=START_MS, value=bytes(3 * MOST_PARTS))])
+    plain = build_batch([Record(timestamp=START_MS, value=bytes(6 * MOST_PARTS))])
     data = plain[HEADER_BYTES:]
     size = -(-len(data) // count)
     pieces = [data[start : start + size] for start in range(0, len(data), size)]
@@ -86,7 +86,7 @@ def in_parts(codec: Compression, count: int, **fields: Any) -> bytes:
 @pytest.mark.parametrize("base_offset", [0, 1])
 def test_many_parts_take_long(codec: Compression, base_offset: int) -> None:
     """An offset of its own sends the batch to validation.py."""
-    many, few = (in_parts(codec, count, base_offset=base_offset) for count in (3072, 2000))
+    many, few = (in_parts(codec, count, base_offset=base_offset) for count in (1536, 1000))
     with pytest.raises(TakesLong):
         accept(many, LARGE, START_MS, briefly=True)
     for accepted in (accept(many, LARGE, START_MS), accept(few, LARGE, START_MS, briefly=True)):
