@@ -30,6 +30,7 @@ from kafkalite.wire.messages.list_config_resources import ListConfigResourcesReq
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
+REPLICAS = "follower.replication.throttled.replicas"
 Change = tuple[str, int, str | None]
 
 
@@ -76,6 +77,17 @@ TOPIC_CHANGES: list[list[Change]] = [
     [("cleanup.policy", APPEND, "nonsense")],
     [("retention.ms", APPEND, "5")],
     [("retention.ms", SUBTRACT, "5")],
+    # Java's split leaves out what is empty at the end.
+    *(
+        [("cleanup.policy", operation, value)]
+        for operation in (APPEND, SUBTRACT)
+        for value in ("compact,compact", "compact,", "delete,", ",", ",,", "", ",compact", "a,,b")
+    ),
+    *(
+        [(REPLICAS, operation, value)]
+        for operation in (APPEND, SUBTRACT)
+        for value in ("0:1,0:1", "0:1,", "", ",", "*", "*,0:1")
+    ),
     [("retention.ms", SET, None)],
     [("retention.ms", SET, "x"), ("segment.bytes", SET, "2000000")],
     [("no.such", SET, "x")],

@@ -286,12 +286,33 @@ def _apply(resource_type: int, configs: dict[str, str], change: ConfigChange) ->
     text = configs.get(change.name, definition.default)
     items = [item for item in (text or "").split(",") if item]
     if change.operation == Operation.APPEND:
-        items += [item for item in value.split(",") if item not in items]
+        known = set(items)
+        for item in _split(value):
+            if item not in known:
+                known.add(item)
+                items.append(item)
     else:
-        for item in value.split(","):
-            if item in items:
-                items.remove(item)
+        items = _without_first(items, Counter(_split(value)))
     configs[change.name] = ",".join(items)
+
+
+def _split(value: str) -> list[str]:
+    """The items of a list, without empty ones at its end, as Java splits a text."""
+    if not value:
+        return [value]
+    stripped = value.rstrip(",")
+    return stripped.split(",") if stripped else []
+
+
+def _without_first(items: list[str], gone: Counter[str]) -> list[str]:
+    """The items without the first ones of each kind, as many as `gone` counts."""
+    left: list[str] = []
+    for item in items:
+        if gone[item] > 0:
+            gone[item] -= 1
+        else:
+            left.append(item)
+    return left
 
 
 def _not_a_list(resource_type: int, change: ConfigChange) -> str:

@@ -15,7 +15,7 @@ from kafkalite.wire.compression import (
     decompress,
     decompress_into,
 )
-from tests.log.very_many import longest_wait
+from tests.log.very_many import MANY, longest_wait
 
 CODECS = [codec for codec in Compression if codec]
 
@@ -50,11 +50,11 @@ def test_what_does_not_fit_into_the_scratch_buffer_is_decompressed(codec: Compre
 
 def test_other_threads_run_while_the_sizes_of_very_many_blocks_are_added_up() -> None:
     first = compress(Compression.SNAPPY, b"")[:16]
-    data = memoryview(first + bytes.fromhex("00000003 0100ff") * 1_000_000)
+    data = memoryview(first + bytes.fromhex("00000003 0100ff") * MANY)
 
     def refused() -> None:
         with pytest.raises(UnfoldsTooLarge):
-            _decompress_snappy(data, 999_999)
+            _decompress_snappy(data, MANY - 1)
 
     assert longest_wait(refused) < 0.5
 

@@ -37,7 +37,7 @@ def test_what_very_many_markers_leave_is_freed_little_by_little() -> None:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
     writer: Any = SimpleNamespace(write=refuse)
-    topics = [WritableTxnMarkerTopic(name="t", partition_indexes=list(range(50_000)))]
+    topics = [WritableTxnMarkerTopic(name="t", partition_indexes=list(range(10_000)))]
     marker = WritableTxnMarker(producer_id=1, topics=topics)
     assert most_freed(write_txn_markers._write_all(writer, 1, [marker])) < 5000
     outcomes = at_once(write_txn_markers._write_all(writer, 1, [marker]))

@@ -10,6 +10,8 @@ import trio
 
 from kafkalite.cluster.config_changes import (
     ConfigChange,
+    Operation,
+    _apply,
     altering_each,
     check_changes,
 )
@@ -33,11 +35,44 @@ from kafkalite.wire.messages.produce import PartitionProduceData, ProduceRequest
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.record_batch import Record, build_batch
 from tests.kafkalite.snapshots import Opened, create
+from tests.least_time import least_seconds
 
 TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1
 DYNAMIC_TOPIC, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT = 1, 2, 3, 4, 5
 EVERYWHERE = ""
+
+
+def listed(before: str, operation: Operation, value: str) -> str:
+    """A list of a topic after one change."""
+    name = "leader.replication.throttled.replicas"
+    configs = {name: before}
+    _apply(TOPIC_RESOURCE, configs, ConfigChange(name, operation, value))
+    return configs[name]
+
+
+@pytest.mark.parametrize(
+    ("before", "operation", "value", "after"),
+    [
+        ("a,b", Operation.APPEND, "c,a,d,c", "a,b,c,d"),
+        ("a,b,a", Operation.APPEND, "c,", "a,b,a,c"),
+        ("a", Operation.APPEND, ",", "a"),
+        ("a", Operation.APPEND, "", "a,"),
+        ("a,b,a,a", Operation.SUBTRACT, "a,c,a", "b,a"),
+        ("a,b", Operation.SUBTRACT, "b,", "a"),
+    ],
+)
+def test_lists_are_added_to_and_taken_from(
+    before: str, operation: Operation, value: str, after: str
+) -> None:
+    assert listed(before, operation, value) == after
+
+
+@pytest.mark.parametrize("operation", [Operation.APPEND, Operation.SUBTRACT])
+def test_a_long_list_is_changed_at_once(operation: Operation) -> None:
+    """As long as texts may be; each item was looked for in the whole list."""
+    before, value = (",".join(f"{kind}:{n}" for n in range(5000)) for kind in "01")
+    assert least_seconds(lambda: listed(f"{before},{value}", operation, value)) < 0.05
 
 
 async def alter(client: Any, node: str, name: str, value: str | None) -> tuple[int, str | None]:

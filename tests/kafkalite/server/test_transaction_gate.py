@@ -61,6 +61,7 @@ class Leader:
         self.services: Any = SimpleNamespace(
             topics=topics,
             config=self.config,
+            now_ms=clock.now_ms,
             group_coordinator=self.groups,
             # It coordinates nothing, and is one, as the compiled build takes nothing else.
             transaction_coordinator=TransactionCoordinator(
