@@ -29,12 +29,12 @@ from kafkalite.group_coordinator.consumer_member import (
     owned_from,
 )
 from kafkalite.group_coordinator.consumer_targets import ConsumerTargets
+from kafkalite.group_coordinator.expressions import compile_expression
 from kafkalite.group_coordinator.heartbeat_checks import check_epoch
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from kafkalite.group_coordinator.modern_protocol import ModernProtocol, set_targets
 from kafkalite.group_coordinator.modern_records import listed
 from kafkalite.group_coordinator.services import GroupServices
-from kafkalite.group_coordinator.subscriptions import compile_expression
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     Assignment,

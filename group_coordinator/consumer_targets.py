@@ -19,11 +19,11 @@ from kafkalite.group_coordinator.consumer_member import (
     Surroundings,
     reconcile,
 )
+from kafkalite.group_coordinator.expressions import compile_expression
 from kafkalite.group_coordinator.modern_protocol import new_targets_are_due, set_targets
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.subscriptions import (
     candidates,
-    compile_expression,
     partition_counts,
 )
 

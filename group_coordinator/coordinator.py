@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
@@ -28,6 +29,7 @@ from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.consumer_api import ConsumerGroupRequests
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
+from kafkalite.group_coordinator.expressions import look_at
 from kafkalite.group_coordinator.group_overrides import GroupOverrides
 from kafkalite.group_coordinator.happenings import Happenings
 from kafkalite.group_coordinator.interventions import Interventions
@@ -221,6 +223,10 @@ class GroupCoordinator:
                 yield None
                 if not self.shards.is_wanted(shard):
                     return
+            for expression in _expressions_of(shard):
+                yield partial(look_at, expression, list(self._services.topics.names()))
+                if not self.shards.is_wanted(shard):
+                    return
             for group in list(shard.groups.values()):
                 self._watch(group)
                 watched.append(group)
@@ -350,3 +356,9 @@ class GroupCoordinator:
                 yield looked_at + 1
                 if self.shards.loaded.get(partition) is not shard:
                     break
+
+
+def _expressions_of(shard: Shard) -> list[str]:
+    """The regular expressions that members of the partition's groups subscribe by."""
+    groups = [group for group in shard.groups.values() if isinstance(group, ConsumerGroup)]
+    return list(dict.fromkeys(each for group in groups for each in group.expressions))

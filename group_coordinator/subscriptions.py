@@ -1,4 +1,4 @@
-"""Subscriptions of members: by name, by regular expression, or in a classic member's metadata.
+"""Subscriptions of members by name, or in a classic member's metadata.
 
 Members of a classic consumer group exchange subscriptions and assignments (Kafka's
 ConsumerProtocol: an int16 version, then the fields) that are opaque to the broker. It reads them
@@ -6,8 +6,7 @@ for two things all the same: to know which topics somebody subscribes to, and to
 members share a group (KIP-848).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeVar
 from uuid import UUID
 
@@ -15,7 +14,7 @@ from kafkalite.group_coordinator.assignors import Candidate, Target
 from kafkalite.group_coordinator.modern_member import ModernMember
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.log.loggers import logger_of
-from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
+from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.messages.consumer_protocol_assignment import (
     ConsumerProtocolAssignment,
     TopicPartition,
@@ -109,31 +108,6 @@ def encoded_assignment(by_name: Mapping[str, Sequence[int]], subscription: bytes
         ]
     )
     return encode(assignment, version)
-
-
-@lru_cache(maxsize=1024)
-def compile_expression(expression: str) -> Callable[[str], bool]:
-    """True if a topic's whole name matches a regular expression in RE2's syntax, as Kafka asks for
-    (such an expression takes linear time), and "" matches nothing.
-
-    Raises KafkaError(INVALID_REGULAR_EXPRESSION).
-    """
-    if not expression:
-        return lambda name: False
-    import re2  # rarely needed
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        pattern = re2.compile(expression, options)
-    except re2.error as error:
-        (reason,) = error.args
-        reason = reason.decode() if isinstance(reason, bytes) else reason
-        raise KafkaError(
-            ErrorCode.INVALID_REGULAR_EXPRESSION,
-            f"SubscribedTopicRegex `{expression}` is not a valid regular expression: {reason}.",
-        ) from None
-    return lambda name: pattern.fullmatch(name) is not None
 
 
 def partition_counts(topics: Iterable[str], view: TopicsView) -> dict[UUID, int]:

@@ -5,9 +5,12 @@ v1 has subscriptions by regular expression, and members that make their own ids 
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from kafkalite.group_coordinator.expressions import has_looked_at, look_at
+from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.consumer_group_heartbeat import (
@@ -32,6 +35,29 @@ def handle(
         refused: ConsumerGroupHeartbeatResponseRow
         refused = rows_of(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
         return refused
+    if request[7] and not has_looked_at(request[7], _topic_names(services)):
+        return _answer_after_look(services, context, request)
+    return _answer_looked_at(services, context, request)
+
+
+async def _answer_after_look(
+    services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequestRow
+) -> Answer:
+    """A thread looks at the regular expression and the topics that it matches."""
+    await context.connection.move_to_task()
+    names = list(_topic_names(services))
+    await in_disk_thread(partial(look_at, request[7] or "", names))
+    answer = _answer_looked_at(services, context, request)
+    return await answer if isinstance(answer, Coroutine) else answer
+
+
+def _topic_names(services: Services) -> Iterable[str]:
+    return (topic.name for topic in services.topics.all())
+
+
+def _answer_looked_at(
+    services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequestRow
+) -> Answer | Coroutine[Any, Any, Answer]:
     if context.request_bytes >= COUNTED_FROM_BYTES and has_many(request):
         return _answer_in_slices(services, context, request)
     return _answer(services, context, request, None)

@@ -7,12 +7,15 @@ syntax (KIP-1152).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
 from kafkalite.coordinators.transaction_coordinator.transaction import TransactionState as State
-from kafkalite.group_coordinator.subscriptions import compile_expression
+from kafkalite.group_coordinator.expressions import compile_expression, has_looked_at, look_at
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.requests.slices import Steps, batches, in_slices, release_set
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.list_transactions import (
@@ -30,8 +33,30 @@ _STATES = {state.title: state for state in State}
 async def handle(
     services: Services, context: RequestContext, request: ListTransactionsRequest
 ) -> ListTransactionsResponse:
+    pattern = request.transactional_id_pattern
+    if not pattern:
+        return await _matching(services, context, request, lambda name: True)
+    ids: list[str] = []
+    with suppress(KafkaError):
+        of_node = services.transaction_coordinator.of_node(context.node_id)
+        ids = [transaction.transactional_id for transaction in of_node]
+    if not has_looked_at(pattern, ids):
+        await context.connection.move_to_task()
+        await in_disk_thread(partial(look_at, pattern, ids))
     try:
-        matches = compile_expression(request.transactional_id_pattern or "(?s).*")
+        matches = compile_expression(pattern)
+    except KafkaError as error:
+        return ListTransactionsResponse(error_code=error.code)
+    return await _matching(services, context, request, matches)
+
+
+async def _matching(
+    services: Services,
+    context: RequestContext,
+    request: ListTransactionsRequest,
+    matches: Callable[[str], bool],
+) -> ListTransactionsResponse:
+    try:
         transactions = services.transaction_coordinator.of_node(context.node_id)
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.group_coordinator import expressions
+from kafkalite.group_coordinator.expressions import Expression
+from kafkalite.testing import broker as a_broker
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from tests.kafkalite.group_requests import with_words
+from tests.kafkalite.conftest import Client
+from tests.kafkalite.group_requests import find, with_words
 
 
 def first(member_id: str) -> ConsumerGroupHeartbeatRequest:
@@ -49,3 +57,59 @@ async def test_since_version_1_a_member_makes_its_id(clients: Any) -> None:
     client, _ = await with_words(clients)
     refused = await client.ask(first(""), 1)
     assert refused.error_code == ErrorCode.INVALID_REQUEST
+
+
+@pytest.fixture
+def compiled_in(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[threading.Thread]]:
+    """The threads that compile expressions."""
+    threads: list[threading.Thread] = []
+    compiled = expressions._compiled
+
+    def noted(expression: str) -> Expression | KafkaError:
+        threads.append(threading.current_thread())
+        return compiled(expression)
+
+    monkeypatch.setattr(expressions, "_compiled", noted)
+    expressions._kept.clear()
+    yield threads
+    expressions._kept.clear()
+
+
+def by_expression(expression: str) -> ConsumerGroupHeartbeatRequest:
+    request = first("mine")
+    request.subscribed_topic_names = None
+    request.subscribed_topic_regex = expression
+    return request
+
+
+async def test_a_thread_looks_at_an_expression(
+    clients: Any, compiled_in: list[threading.Thread]
+) -> None:
+    client, topic_id = await with_words(clients)
+    joined = await client.ask(by_expression("wo.*"), 1)
+    (topic,) = joined.assignment.topic_partitions
+    assert topic.topic_id == topic_id
+    refused = await client.ask(by_expression("("), 1)
+    assert refused.error_code == ErrorCode.INVALID_REGULAR_EXPRESSION
+    assert len(compiled_in) == 2
+    assert threading.main_thread() not in compiled_in
+
+
+async def test_an_expression_is_looked_at_while_its_group_is_loaded(
+    tmp_path: Path, compiled_in: list[threading.Thread]
+) -> None:
+    async def joined_or_found(b: a_broker, *, joins: bool) -> None:
+        host, _, port = b.bootstrap.rpartition(":")
+        async with await trio.open_tcp_stream(host, int(port)) as stream:
+            client = Client(stream)
+            await find(client)
+            if joins:
+                assert (await client.ask(by_expression("wo.*"), 1)).error_code == ErrorCode.NONE
+
+    async with a_broker(data_dir=tmp_path) as b:
+        await joined_or_found(b, joins=True)
+    expressions._kept.clear()
+    async with a_broker(data_dir=tmp_path) as b:
+        await joined_or_found(b, joins=False)
+        assert expressions.has_looked_at("wo.*", [])
+    assert len(compiled_in) == 2

@@ -70,7 +70,7 @@ def test_lists_are_added_to_and_taken_from(
 
 @pytest.mark.parametrize("operation", [Operation.APPEND, Operation.SUBTRACT])
 def test_a_long_list_is_changed_at_once(operation: Operation) -> None:
-    """As long as texts may be; each item was looked for in the whole list."""
+    """The value is as long as a text may be."""
     before, value = (",".join(f"{kind}:{n}" for n in range(5000)) for kind in "01")
     assert least_seconds(lambda: listed(f"{before},{value}", operation, value)) < 0.05
 

@@ -1,0 +1,74 @@
+"""Regular expressions: each name is looked at once, and many of them by a thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from kafkalite.group_coordinator import expressions
+from kafkalite.group_coordinator.expressions import (
+    Expression,
+    compile_expression,
+    has_looked_at,
+    look_at,
+)
+from kafkalite.wire.errors import ErrorCode, KafkaError
+
+NAMES = [f"topic-{number}" for number in range(100)]
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_kept() -> Iterator[None]:
+    expressions._kept.clear()
+    yield
+    expressions._kept.clear()
+
+
+def test_the_whole_name_matches() -> None:
+    matches = compile_expression("topic-[0-9]")
+    assert [name for name in NAMES if matches(name)] == NAMES[:10]
+    assert not compile_expression("")("")
+
+
+def test_a_name_is_looked_at_once() -> None:
+    seen: list[str] = []
+
+    def matches(name: str) -> bool:
+        seen.append(name)
+        return name == "a"
+
+    expression = Expression(matches)
+    assert [expression("a"), expression("b"), expression("a")] == [True, False, True]
+    assert seen == ["a", "b"]
+
+
+def test_few_new_names_are_known() -> None:
+    assert not has_looked_at("topic.*", NAMES)
+    look_at("topic.*", NAMES[:50])
+    assert not has_looked_at("topic.*", NAMES)
+    look_at("topic.*", NAMES[:80])
+    assert has_looked_at("topic.*", NAMES)
+    assert not has_looked_at("topic", [])
+
+
+def test_what_is_wrong_is_found_once_and_said_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    look_at("(", NAMES)
+    assert has_looked_at("(", NAMES)
+    monkeypatch.setattr(expressions, "_compiled", None)
+    for _ in range(2):
+        with pytest.raises(
+            KafkaError, match=r"SubscribedTopicRegex `\(` is not"
+        ) as refused:
+            compile_expression("(")
+        assert refused.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
+def test_neither_expressions_nor_names_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(1000):
+        compile_expression(f"topic-{number}")
+    assert len(expressions._kept) <= 64
+    monkeypatch.setattr(expressions, "_MOST_NAMES", 10)
+    matches = compile_expression(".*")
+    assert all(map(matches, NAMES))
+    assert len(matches._results) <= 10
