@@ -57,9 +57,7 @@ def test_what_is_wrong_is_found_once_and_said_again(monkeypatch: pytest.MonkeyPa
     assert has_looked_at("(", NAMES)
     monkeypatch.setattr(expressions, "_compiled", None)
     for _ in range(2):
-        with pytest.raises(
-            KafkaError, match=r"SubscribedTopicRegex `\(` is not"
-        ) as refused:
+        with pytest.raises(KafkaError, match=r"SubscribedTopicRegex `\(` is not") as refused:
             compile_expression("(")
         assert refused.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
 
