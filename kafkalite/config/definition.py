@@ -80,16 +80,20 @@ class ConfigDef(Struct, frozen=True):
         """
         value = None if text is None else self._parse(text.strip())
         if value is not None:
-            check = _validator(self.valid)
-            for one in value if isinstance(value, tuple) else (value,):
-                if reason := check(one):
-                    raise self._invalid(one, reason)
+            self._check_each(value if isinstance(value, tuple) else (value,))
             if self.valid == _THROTTLED_REPLICAS:
                 self._check_throttled(value)
             must_not_be_empty = self.valid in ("non-empty list", "non-empty string")
             if must_not_be_empty and not value and text != self.default:
                 raise ConfigError(f"Configuration '{self.name}' must not be empty.")
         return value
+
+    def _check_each(self, values: Iterable[ConfigValue]) -> None:
+        """Check one value after the other: the first that is wrong is told."""
+        check = _validator(self.valid)
+        for value in values:
+            if reason := check(value):
+                raise self._invalid(value, reason)
 
     def _parse(self, text: str) -> ConfigValue:
         if self.type is ConfigType.BOOLEAN:
@@ -109,6 +113,7 @@ class ConfigDef(Struct, frozen=True):
         if self.type is ConfigType.LIST:
             items = tuple(item.strip() for item in text.split(",")) if text else ()
             if "" in items:
+                self._check_each(items[: items.index("")])
                 raise ConfigError(f"Configuration '{self.name}' values must not be empty.")
             return tuple(dict.fromkeys(items))
         return text
