@@ -15,7 +15,7 @@ The facts stand in four tables beside this file (`broker.table`, `topic.table`, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from enum import Enum, IntEnum
 from functools import cache
