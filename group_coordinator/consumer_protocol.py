@@ -29,7 +29,6 @@ from kafkalite.group_coordinator.consumer_member import (
     owned_from,
 )
 from kafkalite.group_coordinator.consumer_targets import ConsumerTargets
-from kafkalite.group_coordinator.expressions import compile_expression
 from kafkalite.group_coordinator.heartbeat_checks import check_epoch
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from kafkalite.group_coordinator.modern_protocol import ModernProtocol, set_targets
@@ -95,8 +94,11 @@ class ConsumerProtocol(
     ) -> ConsumerGroupHeartbeatResponse:
         """Take in a member that stays, joins or changes. Raises KafkaError if it is refused."""
         group = changes.group
-        # A bad expression is refused before anything changes.
-        compile_expression(request.subscribed_topic_regex or "")
+        if request.subscribed_topic_regex:
+            # Imported with the handler. A bad expression is refused before anything changes.
+            from kafkalite.group_coordinator.expressions import compile_expression
+
+            compile_expression(request.subscribed_topic_regex)
         member_id = request.member_id or self.new_member_id()
         if member_id not in group.members:
             self.check_room(group)

@@ -19,7 +19,6 @@ from kafkalite.group_coordinator.consumer_member import (
     Surroundings,
     reconcile,
 )
-from kafkalite.group_coordinator.expressions import compile_expression
 from kafkalite.group_coordinator.modern_protocol import new_targets_are_due, set_targets
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.subscriptions import (
@@ -55,6 +54,10 @@ class ConsumerTargets:
         used = {m.subscribed_topic_regex for m in group.members.values()} - {""}
         for expression in group.expressions.keys() - used:
             changes.add(consumer_records.no_regular_expression(group_id, expression))
+        # Imported with the first group that needs them.
+        from kafkalite.group_coordinator.expressions import compile_expression
+        from kafkalite.group_coordinator.metadata_hash import metadata_hash
+
         for expression in used:
             matches = compile_expression(expression)
             topics = frozenset(name for name in self._topics.names() if matches(name))
@@ -65,9 +68,6 @@ class ConsumerTargets:
                         group_id, expression, topics, group.epoch, now_ms
                     )
                 )
-        # Imported with the first group that needs it.
-        from kafkalite.group_coordinator.metadata_hash import metadata_hash
-
         hashed = metadata_hash(group.subscribed_topics, self._topics)
         if raise_epoch or hashed != group.metadata_hash:
             changes.add(group.records.group_epoch(group_id, group.epoch + 1, hashed))

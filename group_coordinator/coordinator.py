@@ -29,7 +29,6 @@ from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.consumer_api import ConsumerGroupRequests
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
-from kafkalite.group_coordinator.expressions import look_at
 from kafkalite.group_coordinator.group_overrides import GroupOverrides
 from kafkalite.group_coordinator.happenings import Happenings
 from kafkalite.group_coordinator.interventions import Interventions
@@ -224,6 +223,8 @@ class GroupCoordinator:
                 if not self.shards.is_wanted(shard):
                     return
             for expression in _expressions_of(shard):
+                from kafkalite.group_coordinator.expressions import look_at
+
                 yield partial(look_at, expression, list(self._services.topics.names()))
                 if not self.shards.is_wanted(shard):
                     return
