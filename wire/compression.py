@@ -206,22 +206,24 @@ def _decompress_snappy(data: memoryview, limit: int) -> bytes:
                 sleep(0)  # machine code holds the interpreter
     except cramjam.DecompressionError as error:
         raise DecompressionError(f"snappy: {error}") from error
-    output = bytearray(size)
-    decompress_into(Compression.SNAPPY, data, output)
-    return bytes(output)
+    # The size may be a lie. Pages of a mapping that nothing is written to cost nothing.
+    with mmap.mmap(-1, max(size, 1)) as output:
+        decompress_into(Compression.SNAPPY, data, output)
+        return output[:size]
 
 
 def _snappy_into(data: memoryview, buffer: bytearray | mmap.mmap) -> int:
     import cramjam
 
-    room = memoryview(buffer)
     position = 0
-    for block in _snappy_blocks(data):
-        end = position + cramjam.snappy.decompress_raw_len(block)
-        if end > len(room):
-            return -1
-        cramjam.snappy.decompress_raw_into(block, room[position:end])
-        position = end
+    with memoryview(buffer) as room:
+        for block in _snappy_blocks(data):
+            end = position + cramjam.snappy.decompress_raw_len(block)
+            if end > len(room):
+                return -1
+            with room[position:end] as part:
+                cramjam.snappy.decompress_raw_into(block, part)
+            position = end
     return position
 
 

@@ -1,6 +1,7 @@
 """The codecs of record batches: there and back, bounded, and as other clients frame them."""
 
 import gzip
+import tracemalloc
 
 import cramjam
 import pytest
@@ -46,6 +47,18 @@ def test_what_does_not_fit_into_the_scratch_buffer_is_decompressed(codec: Compre
     for size in (SCRATCH_BYTES, SCRATCH_BYTES + 1):
         data = (b"kafkalite " * (size // 10 + 1))[:size]
         assert decompress(codec, compress(codec, data)) == data
+
+
+def test_a_block_of_snappy_that_lies_about_its_size_takes_no_memory() -> None:
+    block = bytes.fromhex("80aef42a") + b"\0x"  # 90,000,000 bytes, of which one is there
+    tracemalloc.start()
+    try:
+        with pytest.raises(DecompressionError):
+            decompress(Compression.SNAPPY, block)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * SCRATCH_BYTES
 
 
 def test_other_threads_run_while_the_sizes_of_very_many_blocks_are_added_up() -> None:
