@@ -11,8 +11,10 @@ from typing import Final
 
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
-_MOST_EXPRESSIONS: Final = 64
+_MOST_EXPRESSIONS: Final = 1024
+# Results of one expression, and of all.
 _MOST_NAMES: Final = 100_000
+_MOST_RESULTS: Final = 1_000_000
 # Names that are looked at without a thread: those of topics that were created since.
 _FEW: Final = 32
 
@@ -31,6 +33,11 @@ class Expression:
                 self._results = {}
             result = self._results[name] = self._matches(name)
         return result
+
+    @property
+    def result_count(self) -> int:
+        """The number of names that it has looked at."""
+        return len(self._results)
 
     def knows(self, names: Iterable[str]) -> bool:
         """True if it has looked at nearly all of these names."""
@@ -66,6 +73,10 @@ def look_at(expression: str, names: Iterable[str]) -> None:
         return  # it is kept, too
     for name in names:
         matches(name)
+    kept = [each for each in list(_kept.values()) if isinstance(each, Expression)]
+    if sum(each.result_count for each in kept) > _MOST_RESULTS:
+        _kept.clear()
+        _kept[expression] = matches
 
 
 def has_looked_at(expression: str, names: Iterable[str]) -> bool:

@@ -62,10 +62,22 @@ def test_what_is_wrong_is_found_once_and_said_again(monkeypatch: pytest.MonkeyPa
         assert refused.value.code is ErrorCode.INVALID_REGULAR_EXPRESSION
 
 
+def test_a_hundred_expressions_are_kept() -> None:
+    for number in range(100):
+        look_at(f"topic-{number}.*", NAMES)
+    assert all(has_looked_at(f"topic-{number}.*", NAMES) for number in range(100))
+
+
 def test_neither_expressions_nor_names_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    for number in range(1000):
+    for number in range(2000):
         compile_expression(f"topic-{number}")
-    assert len(expressions._kept) <= 64
+    assert len(expressions._kept) <= 1024
+    monkeypatch.setattr(expressions, "_MOST_RESULTS", 450)
+    for number in range(10):
+        look_at(f"name-{number}", NAMES)
+        assert has_looked_at(f"name-{number}", NAMES)
+        kept = [each for each in expressions._kept.values() if isinstance(each, Expression)]
+        assert sum(each.result_count for each in kept) <= 500
     monkeypatch.setattr(expressions, "_MOST_NAMES", 10)
     matches = compile_expression(".*")
     assert all(map(matches, NAMES))
