@@ -16,9 +16,10 @@ MEMORY := $(shell df -k --output=avail /dev/shm 2>/dev/null | awk 'NR == 2 && $$
 IN_MEMORY := $(if $(MEMORY),TMPDIR=$(MEMORY))
 # Half of the time of a unit test is spent waiting: two for each core.
 WORKERS := $(shell expr 2 \* $$(nproc))
+MANY := KAFKALITE_EXAMPLES=$(or $(EXAMPLES),8) KAFKALITE_ELEMENTS=$(or $(ELEMENTS),20000)
 SOURCES := $(shell find kafkalite wire log group_coordinator -name '*.py')
 
-.PHONY: run vendor test long lint unit compiled unit-compiled rooms-compiled slow conformance pipelines prove prove-cluster queue-proof crash cluster cluster-crash simulate differential differential-edges differential-queues acl-stories half-handshakes soak kit kit-races kit-schema fuzz report bench bench-cluster bench-pure demo docs wheel wheels clean help
+.PHONY: run vendor test long lint unit compiled unit-compiled rooms-compiled slow rooms conformance pipelines prove prove-cluster queue-proof crash cluster cluster-crash simulate differential differential-edges differential-queues acl-stories half-handshakes soak kit kit-races kit-schema fuzz report bench bench-cluster bench-pure demo docs wheel wheels clean help
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,7 +29,7 @@ run: $(VENV)/.installed ## start a broker on 127.0.0.1:9092, data in ./kafkalite
 
 test: ## all checks and all tests, the JVM ones included
 	@+$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint installed rewritten
-	@+$(MAKE) --no-print-directory unit rooms-compiled slow conformance pipelines
+	@+$(MAKE) --no-print-directory rooms rooms-compiled conformance pipelines
 
 # Much of an installation is waiting: what the tests need is installed beside the checks.
 .PHONY: installed
@@ -77,7 +78,11 @@ wheels: $(VENV)/.installed-test ## compiled wheels of every Python and platform 
 	$(BIN)/python -m cibuildwheel --platform linux --output-dir dist
 
 slow: $(VENV)/.installed-test ## the long ones: processes, crashes at every operation, EXAMPLES=8 of every message
-	KAFKALITE_EXAMPLES=$(or $(EXAMPLES),8) KAFKALITE_ELEMENTS=$(or $(ELEMENTS),20000) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "slow$(if $(LONG),, and not long)"
+	$(MANY) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "slow$(if $(LONG),, and not long)"
+
+# Each worker collects all tests, which takes it as long as a hundred of them: once for both.
+rooms: $(VENV)/.installed-test ## unit and slow
+	$(IN_MEMORY) $(MANY) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not long"
 
 conformance: $(VENV)/.installed-test java-if-any ## real clients against a started kafkalite
 	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m "not long" conformance

@@ -38,7 +38,7 @@ class Shaped:
 
     def __init__(self, side: Side, *, shape: Shape) -> None:
         self.broker, self.shape = side.broker, shape
-        self.seconds = 0.3 if side.quick else 1.2
+        self.seconds = 0.1 if side.quick else 1.2
         count = shape.topics
         if shape.api == "metadata" and count == 1:
             count = _METADATA_TOPICS

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from contextlib import suppress
 from typing import Any
 
 stopping = False
@@ -53,7 +54,9 @@ def librdkafka(protocol: str, bootstrap: str, topic: str, group: str) -> None:
 
 
 def kafka_python(bootstrap: str, topic: str, group: str) -> None:
-    from conformance.scenarios.kafka_python_consumer import subscribed_consumer
+    from kafka.errors import RetriableError
+
+    from conformance.scenarios.kafka_python_consumer import POLL_MS, subscribed_consumer
 
     consumer = subscribed_consumer(
         topic,
@@ -63,9 +66,11 @@ def kafka_python(bootstrap: str, topic: str, group: str) -> None:
         reconnect_backoff_max_ms=1000,  # not thirty seconds
     )
     while not stopping:
-        for batch in consumer.poll(100).values():
-            for record in batch:
-                show(record.value)
+        # `poll` may raise that no broker could be reached; asked again, the consumer goes on.
+        with suppress(RetriableError):
+            for batch in consumer.poll(POLL_MS).values():
+                for record in batch:
+                    show(record.value)
     consumer.close()
 
 

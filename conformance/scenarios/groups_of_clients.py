@@ -69,6 +69,11 @@ class Member:
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
+    @property
+    def has_ended(self) -> bool:
+        """True if its process has ended, by itself or because it was told to."""
+        return self._process.poll() is not None
+
     def _read(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
@@ -103,6 +108,11 @@ class Group:
     @property
     def seen(self) -> set[int]:
         return self._gone.union(*(member.seen for member in self.members))
+
+    @property
+    def is_whole(self) -> bool:
+        """True if all of its members run."""
+        return not any(member.has_ended for member in self.members)
 
     def restart(self, position: int) -> None:
         """One member leaves, and another one comes in its place."""
@@ -159,6 +169,7 @@ def wait_for_more(groups: list[Group], seconds: float, more: int = 20) -> None:
     before = {group.group_id: len(group.seen) for group in groups}
     deadline = time.monotonic() + seconds
     while behind := [g for g in groups if len(g.seen) < before[g.group_id] + more]:
+        assert all(g.is_whole for g in behind), [g.client for g in behind if not g.is_whole]
         assert time.monotonic() < deadline, [(g.client, len(g.seen)) for g in behind]
         time.sleep(0.05)
 

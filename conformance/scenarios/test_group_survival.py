@@ -134,6 +134,7 @@ def test_members_restart_one_by_one_and_the_broker_is_killed(
     wait_for_all(groups, feeder.stop(), SECONDS)
     # A member that came back as a new one has left an old one, which is there until its session
     # ends.
+    assert all(group.is_whole for group in groups), [g.client for g in groups if not g.is_whole]
     deadline = time.monotonic() + SECONDS
     while counts := odd_counts(broker.bootstrap, groups):
         assert time.monotonic() < deadline, counts

@@ -18,7 +18,7 @@ from kafka.errors import (
 
 from conformance.harness.broker import Broker
 from conformance.scenarios.conftest import CreateTopic
-from conformance.scenarios.kafka_python_consumer import subscribed_consumer
+from conformance.scenarios.kafka_python_consumer import POLL_MS, subscribed_consumer
 
 SECONDS = 15
 
@@ -187,7 +187,7 @@ def test_groups_from_the_outside(
     consumer = subscribed_consumer(
         topic, bootstrap_servers=broker.bootstrap, group_id=group, heartbeat_interval_ms=100
     )
-    wait_until(lambda: consumer.poll(50) or consumer.assignment())
+    wait_until(lambda: consumer.poll(POLL_MS) or consumer.assignment())
     assert (
         consumer.position(TopicPartition(topic, 0)) == 0
     )  # asked for now: it is what is committed

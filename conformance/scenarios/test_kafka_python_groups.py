@@ -14,7 +14,7 @@ from kafka import KafkaConsumer, KafkaProducer, OffsetAndMetadata, TopicPartitio
 from conformance.harness.broker import Broker
 from conformance.harness.process import start_process
 from conformance.scenarios.conftest import CreateTopic
-from conformance.scenarios.kafka_python_consumer import subscribed_consumer
+from conformance.scenarios.kafka_python_consumer import POLL_MS, subscribed_consumer
 
 SECONDS = 15
 ROOT = Path(__file__).parent.parent.parent
@@ -53,7 +53,7 @@ def poll_until(consumers: list[KafkaConsumer], done: Callable[[], bool]) -> list
     while not done():
         assert time.monotonic() < deadline, [consumer.assignment() for consumer in consumers]
         for consumer in consumers:
-            records += [r for batch in consumer.poll(50).values() for r in batch]
+            records += [r for batch in consumer.poll(POLL_MS).values() for r in batch]
     return records
 
 
@@ -85,7 +85,7 @@ def test_a_group_goes_on_where_it_committed(
     assert first.committed(partition) is None
     first.seek(partition, 0)
     while len(records) < 10:
-        records += [r for batch in first.poll(500).values() for r in batch]
+        records += [r for batch in first.poll(POLL_MS).values() for r in batch]
     first.commit({partition: OffsetAndMetadata(6, "half ümlaut", -1)})
     first.close()
     second = join(group, topic, consumer_timeout_ms=SECONDS * 1000)
@@ -112,11 +112,11 @@ def test_offsets_can_be_kept_without_being_a_member(
 
 MEMBER = """
 import sys, time
-from conformance.scenarios.kafka_python_consumer import subscribed_consumer
+from conformance.scenarios.kafka_python_consumer import POLL_MS, subscribed_consumer
 consumer = subscribed_consumer(sys.argv[1], bootstrap_servers=sys.argv[2], group_id=sys.argv[3],
                                session_timeout_ms=6000)
 while not consumer.assignment():
-    consumer.poll(50)
+    consumer.poll(POLL_MS)
 print("assigned", flush=True)
 time.sleep(3600)
 """

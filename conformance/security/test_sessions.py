@@ -118,7 +118,8 @@ def test_a_token_s_end_is_a_session_s(brokers: Pair, seconds: int) -> None:
     if seconds * 1000 > SESSION_MS:
         assert told == [SESSION_MS, SESSION_MS]
     else:
-        assert all(0 < each <= 1000 for each in told), told
+        # The token's end is rounded to a millisecond, the time of the login is cut to one.
+        assert all(0 < each <= 1001 for each in told), told
 
 
 def test_a_delegation_token_s_end_is_a_session_s(brokers: Pair) -> None:

@@ -113,23 +113,36 @@ export async function attempt(action, done) {
 /** A dialog with a form; `onSubmit` may give a promise of false, which keeps it open. */
 export function Dialog({ title, submit, danger = false, onSubmit, onClose, children }) {
   const dialog = useRef(null);
+  const isOver = useRef(false);
   const [wrong, setWrong] = useNote();
   useEffect(() => {
     dialog.current.showModal();
     dialog.current.querySelector("[autofocus], input, select, textarea")?.focus();
   }, []);
+  // The browser tells of the end later: a key pressed before would find a dialog that is closed and yet here.
+  const close = () => {
+    if (isOver.current) return;
+    isOver.current = true;
+    dialog.current?.close(); // gives the focus back
+    onClose();
+  };
+  const closeByKey = (event) => {
+    if (event.key !== "Escape" || event.isComposing) return;
+    event.preventDefault();
+    close();
+  };
   const send = async (event) => {
     event.preventDefault();
     setWrong(null);
     const fields = Object.fromEntries(new FormData(event.target));
-    if ((await onSubmit(fields)) !== false) onClose();
+    if ((await onSubmit(fields)) !== false) close();
   };
-  return html`<dialog ref=${dialog} class="dialog" aria-label=${title} onClose=${onClose}>
+  return html`<dialog ref=${dialog} class="dialog" aria-label=${title} onClose=${close} onKeyDown=${closeByKey}>
     <form onSubmit=${send}>
       <h2>${title}</h2>
       <div class="body">${children}${wrong && html`<p class="problem" role="alert">${wrong.text}</p>`}</div>
       <footer>
-        <${Button} onClick=${() => dialog.current.close()}>${submit ? "Cancel" : "Close"}<//>
+        <${Button} onClick=${close}>${submit ? "Cancel" : "Close"}<//>
         ${submit && html`<button class=${danger ? "danger primary" : "primary"}>${submit}</button>`}
       </footer>
     </form>

@@ -58,9 +58,9 @@ def what_was_ending_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 @pytest.mark.slow
 @each_of(
     (it_answers_at_once, 0),
-    (markers_do_not_wait_for_the_decision, 1),
-    (markers_do_not_wait_for_their_replicas, 1),
-    (what_was_ending_is_forgotten, 0),
+    (markers_do_not_wait_for_the_decision, 3),
+    (markers_do_not_wait_for_their_replicas, 9),
+    (what_was_ending_is_forgotten, 10),
 )
 def test_a_wrong_rule_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mutant: Mutant, likely: int
