@@ -92,7 +92,7 @@ long: $(VENV)/.installed-test java-if-any ## what `make test` leaves out: longer
 	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m long conformance
 
 pipelines: $(SPARK_VENV)/.installed-test java-if-any ## kafkalite.spark: the source, the sink, the pipelines
-	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q $(if $(ROWS),-o faulthandler_timeout=0) -n 2 --dist loadfile tests/kafkalite/spark conformance/pipelines
+	ROWS=$(ROWS) $(SPARK_BIN)/python -m pytest -q $(if $(ROWS),-o faulthandler_timeout=0) -n 3 --dist loadfile tests/kafkalite/spark conformance/pipelines
 
 prove: $(VENV)/.installed-test java ## exactly once, whatever is killed, for SECONDS=1200
 	$(BIN)/python -m conformance.exactly_once_soak --seconds $(or $(SECONDS),1200)
