@@ -17,7 +17,7 @@ from kafkalite.cluster.config_changes import (
     check_changes,
 )
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, in_slices, mapped
+from kafkalite.requests.slices import Steps, WaitingSteps, in_slices, mapped
 from kafkalite.wire.messages.alter_configs import (
     AlterableConfig,
     AlterConfigsRequest,
@@ -57,7 +57,7 @@ def _change(config: AlterableConfig) -> ConfigChange:
 
 def _plan(
     services: Services, node_id: int, resource: AlterConfigsResource, configs: dict[str, str]
-) -> Steps[list[object]]:
+) -> WaitingSteps[list[object]]:
     return ConfigChanges(services.cluster).replace(
         node_id, resource.resource_type, resource.resource_name, configs
     )

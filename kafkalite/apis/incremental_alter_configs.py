@@ -22,7 +22,7 @@ from kafkalite.cluster.config_changes import (
 from kafkalite.cluster.config_validation import TABLES, unknown_type
 from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, in_slices, mapped
+from kafkalite.requests.slices import Steps, WaitingSteps, in_slices, mapped
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -69,7 +69,7 @@ def _plan(
     validate_only: bool,
     resource: AlterConfigsResource,
     changes: list[ConfigChange],
-) -> Steps[list[object]]:
+) -> WaitingSteps[list[object]]:
     if resource.resource_type == BROKER_LOGGER_RESOURCE:
         check_logger_node(resource.resource_name, node_id)
         change_levels(changes, validate_only=validate_only)

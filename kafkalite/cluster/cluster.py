@@ -34,7 +34,7 @@ from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 Subscriber = Callable[[Sequence[object]], Steps[None] | None]
 """Is told the records of a change. What takes long is done in the steps that it returns."""
 
-Decision = Callable[[], Steps[Sequence[object]]]
+Decision = Callable[[], WaitingSteps[Sequence[object]]]
 """Makes records of the image as it is, in steps. It may be asked again, if that has changed."""
 
 
@@ -63,8 +63,9 @@ class NodeAddress(NamedTuple):
     rack: str | None
 
 
-def _no_check(node_id: int, listener_name: str, configs: Mapping[str, str]) -> None:
+def _no_check(node_id: int, listener_name: str, configs: Mapping[str, str]) -> WaitingSteps[None]:
     """Stores are checked where there is security."""
+    yield from ()
 
 
 class Cluster:
@@ -98,7 +99,7 @@ class Cluster:
         self.topic_cache: dict[int, dict[Hashable, Any]] = {}
         self.configs_warned_of: set[str] = set()
         # Raises ConfigError for stores that a node's listener cannot have: its name, new configs.
-        self.check_stores: Callable[[int, str, Mapping[str, str]], None] = _no_check
+        self.check_stores: Callable[[int, str, Mapping[str, str]], WaitingSteps[None]] = _no_check
         self._subscribers: list[Subscriber] = []
 
     def _first_directory(self, topic: str, index: int) -> UUID:

@@ -59,7 +59,7 @@ class ConfigChanges:
 
     def alter(
         self, node_id: int, resource_type: int, name: str, changes: Sequence[ConfigChange]
-    ) -> Steps[list[object]]:
+    ) -> WaitingSteps[list[object]]:
         """The records for changes to a resource, checked and asked of `node_id`.
 
         Raises KafkaError.
@@ -71,7 +71,7 @@ class ConfigChanges:
         for some in cut(changes):
             for change in some:
                 _apply(resource_type, wanted, change)
-            yield
+            yield None
         changed = [change.name for change in changes]
         yield from self._validation.validate(resource_type, name, wanted, changed)
         asked = [(change.name, wanted.get(change.name)) for change in changes]
@@ -79,7 +79,7 @@ class ConfigChanges:
 
     def replace(
         self, node_id: int, resource_type: int, name: str, configs: Mapping[str, str]
-    ) -> Steps[list[object]]:
+    ) -> WaitingSteps[list[object]]:
         """The records that make `configs` all that a resource has. Raises KafkaError."""
         if resource_type == BROKER_RESOURCE:
             _check_node(name, node_id)
@@ -127,7 +127,7 @@ Outcome = tuple[R, ErrorCode, str | None]
 def altering_each(
     resources: Sequence[R],
     check: Callable[[R], Steps[C]],
-    plan: Callable[[R, C], Steps[list[object]]],
+    plan: Callable[[R, C], WaitingSteps[list[object]]],
     cluster: Cluster,
     make_response: Callable[..., A],
     *,
@@ -176,9 +176,9 @@ def altering_each(
 
 def _planned(
     checked: Sequence[tuple[R, C | KafkaError]],
-    plan: Callable[[R, C], Steps[list[object]]],
+    plan: Callable[[R, C], WaitingSteps[list[object]]],
     outcomes: list[Outcome[R]],
-) -> Steps[list[object]]:
+) -> WaitingSteps[list[object]]:
     """The records of all that can be altered; `outcomes` says what becomes of each."""
     outcomes.clear()
     records: list[object] = []
@@ -196,7 +196,7 @@ def _planned(
             outcomes.append((resource, error.code, error.message))
         else:
             outcomes.append((resource, ErrorCode.NONE, None))
-        yield
+        yield None
     if len(records) <= MAX_RECORDS:
         return records
     outcomes[:] = [

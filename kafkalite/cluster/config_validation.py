@@ -33,7 +33,7 @@ from kafkalite.config.listener_configs import PREFIX, STORES
 from kafkalite.config.log_dirs import check_cordoned
 from kafkalite.config.sources import find
 from kafkalite.log.loggers import logger_of
-from kafkalite.requests.slices import Steps, cut
+from kafkalite.requests.slices import Steps, WaitingSteps, cut
 from kafkalite.requests.topic_names import validate_topic_name
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -106,7 +106,7 @@ class ConfigValidation:
 
     def validate(
         self, resource_type: int, name: str, configs: Configs, changed: Sequence[str]
-    ) -> Steps[None]:
+    ) -> WaitingSteps[None]:
         """Check what a resource would have then. Raises KafkaError."""
         validators = {
             TOPIC_RESOURCE: self._validate_topic,
@@ -122,7 +122,7 @@ class ConfigValidation:
         except ConfigError as error:
             raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from None
         for some in cut(changed):
-            yield
+            yield None
             if any(len(configs.get(key, "").encode()) > _MAX_VALUE_BYTES for key in some):
                 raise KafkaError(
                     ErrorCode.INVALID_CONFIG,
@@ -157,21 +157,23 @@ class ConfigValidation:
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
             )
 
-    def _validate_node(self, name: str, configs: Configs, changed: Sequence[str]) -> Steps[None]:
+    def _validate_node(
+        self, name: str, configs: Configs, changed: Sequence[str]
+    ) -> WaitingSteps[None]:
         definitions: dict[str, ConfigDef] = {}
         for some in cut([*configs, *changed]):
             # Kafka keeps what it does not know: it may be a plugin's.
             definitions.update({key: found for key in some if (found := find(key))})
-            yield
+            yield None
         known = {key: definitions[key] for key in changed if key in definitions}
         self._check_dynamic(name, configs, known)
-        yield
+        yield None
         try:
             for some in cut([key for key in configs if key in definitions]):
                 for key in some:
                     _parse(definitions[key], key, configs[key])
                     _check_class(definitions[key], configs[key])
-                yield
+                yield None
             if not name:
                 _check_default([key for key in changed if key in configs])
             if cordoned := configs.get(_CORDONED):
@@ -182,7 +184,7 @@ class ConfigValidation:
         if any(found.name in connection_limits.NAMES for found in known.values()):
             yield from self._check_limits(name, configs)
         self._check_listeners(name, configs, changed)
-        yield
+        yield None
         yield from self._check_stores(name, configs, changed)
         if _MIN_IN_SYNC in changed and self._cluster.features.get(_ELR_FEATURE):
             if name:
@@ -228,16 +230,18 @@ class ConfigValidation:
                     )
                 )
 
-    def _check_stores(self, name: str, configs: Configs, changed: Sequence[str]) -> Steps[None]:
+    def _check_stores(
+        self, name: str, configs: Configs, changed: Sequence[str]
+    ) -> WaitingSteps[None]:
         """Check the stores of the listeners that get other ones (SslFactory)."""
         listeners: dict[str, None] = {}
         for some in cut(changed):
             listeners |= {match[1]: None for key in some if (match := _STORE_OF.fullmatch(key))}
-            yield
+            yield None
         for listener in listeners if name else ():
-            yield
+            yield None
             try:
-                self._cluster.check_stores(int(name), listener, configs)
+                yield from self._cluster.check_stores(int(name), listener, configs)
             except ConfigError as error:
                 reason = f"Validation of dynamic config update of SSLFactory failed: {error}"
                 raise invalid(_in_all(reason)) from None

@@ -130,7 +130,7 @@ class SoleController(Cluster):
                     yield from self.finishing()
                 return
 
-    def _decided(self, decide: Decision) -> Steps[tuple[Sequence[object], bytes]]:
+    def _decided(self, decide: Decision) -> WaitingSteps[tuple[Sequence[object], bytes]]:
         records = yield from decide()
         return records, (yield from self._log.encoded(records)) if records else b""
 

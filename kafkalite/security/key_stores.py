@@ -23,6 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from kafkalite.security import pkcs12
+from kafkalite.security.pkcs12 import Unlock, Unlocked
+
 PEM: Final = "PEM"
 STORE_TYPES: Final = (PEM, "PKCS12", "JKS")
 
@@ -72,7 +75,11 @@ def pem_certificates(text: str) -> tuple[str, ...]:
 
 
 def read_key_store(
-    path: Path, kind: str, password: str | None, key_password: str | None
+    path: Path,
+    kind: str,
+    password: str | None,
+    key_password: str | None,
+    unlock: Unlock = pkcs12.unlock,
 ) -> KeyMaterial:
     """The first key of a store, with its certificates. Raises StoreError."""
     data = _read(path, kind)
@@ -83,10 +90,15 @@ def read_key_store(
         raise StoreError(f"{path}: its password is not set")
     if data.startswith(_JKS_MAGIC):
         return _JavaKeyStore(path, data, password).key_material(key_password or password)
-    return _pkcs12_key(path, data, password)
+    found = _unlocked(path, data, password, unlock)
+    if found.key is None:
+        raise StoreError(f"{path}: there is no private key with a certificate in it")
+    return KeyMaterial(found.key, tuple(found.certificates))
 
 
-def read_trust_store(path: Path, kind: str, password: str | None) -> tuple[str, ...]:
+def read_trust_store(
+    path: Path, kind: str, password: str | None, unlock: Unlock = pkcs12.unlock
+) -> tuple[str, ...]:
     """The trusted certificates of a store. Raises StoreError."""
     data = _read(path, kind)
     if kind == PEM:
@@ -94,7 +106,7 @@ def read_trust_store(path: Path, kind: str, password: str | None) -> tuple[str, 
     if data.startswith(_JKS_MAGIC):
         found = _JavaKeyStore(path, data, password).certificates
     else:
-        found = _pkcs12_certificates(path, data, password)
+        found = tuple(_unlocked(path, data, password, unlock).certificates)
     if not found:
         raise StoreError(f"{path}: there is no trusted certificate in it")
     return found
@@ -121,36 +133,11 @@ def _text(path: Path, data: bytes) -> str:
 # PKCS12
 
 
-def _pkcs12_key(path: Path, data: bytes, password: str) -> KeyMaterial:
-    from cryptography.hazmat.primitives.serialization import (
-        Encoding,
-        NoEncryption,
-        PrivateFormat,
-        pkcs12,
-    )
-
+def _unlocked(path: Path, data: bytes, password: str | None, unlock: Unlock) -> Unlocked:
     try:
-        store = pkcs12.load_pkcs12(data, password.encode())
+        return unlock(data, password)
     except ValueError as error:
         raise StoreError(f"cannot open {path}: {error}") from None
-    if store.key is None or store.cert is None:
-        raise StoreError(f"{path}: there is no private key with a certificate in it")
-    key = store.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-    chain = (store.cert, *store.additional_certs)
-    return KeyMaterial(
-        key.decode(), tuple(each.certificate.public_bytes(Encoding.PEM).decode() for each in chain)
-    )
-
-
-def _pkcs12_certificates(path: Path, data: bytes, password: str | None) -> tuple[str, ...]:
-    from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
-
-    try:
-        store = pkcs12.load_pkcs12(data, None if password is None else password.encode())
-    except ValueError as error:
-        raise StoreError(f"cannot open {path}: {error}") from None
-    chain = store.additional_certs if store.cert is None else (store.cert, *store.additional_certs)
-    return tuple(each.certificate.public_bytes(Encoding.PEM).decode() for each in chain)
 
 
 # JKS

@@ -13,6 +13,7 @@ from typing import Final
 
 from kafkalite.config import ConfigError
 from kafkalite.config.listener_configs import ListenerConfigs
+from kafkalite.security import pkcs12
 from kafkalite.security.key_stores import (
     PEM,
     KeyMaterial,
@@ -22,6 +23,7 @@ from kafkalite.security.key_stores import (
     read_key_store,
     read_trust_store,
 )
+from kafkalite.security.pkcs12 import Unlock
 from kafkalite.security.tls import (
     CLIENT_AUTH,
     TlsConfigError,
@@ -54,7 +56,9 @@ class ListenerTls:
     certificate: str
 
 
-def listener_tls(configs: ListenerConfigs, *, with_sasl: bool) -> ListenerTls:
+def listener_tls(
+    configs: ListenerConfigs, *, with_sasl: bool, unlock: Unlock = pkcs12.unlock
+) -> ListenerTls:
     """The TLS of a listener. Raises ConfigError.
 
     With SASL clients show no certificate unless the listener itself asks for one, as in Kafka.
@@ -66,10 +70,9 @@ def listener_tls(configs: ListenerConfigs, *, with_sasl: bool) -> ListenerTls:
     if client_auth != "none":
         _need_cryptography("ssl.client.auth")
     try:
-        keys = _keys(configs)
-        return ListenerTls(
-            make_context(_settings(configs, keys, client_auth)), keys.certificates[0]
-        )
+        keys = _keys(configs, unlock)
+        settings = _settings(configs, keys, unlock, client_auth)
+        return ListenerTls(make_context(settings), keys.certificates[0])
     except (StoreError, TlsConfigError) as error:
         raise ConfigError(str(error)) from None
 
@@ -87,14 +90,16 @@ def client_context(configs: ListenerConfigs) -> ssl.SSLContext:
         )
     has_keys = any(configs.string(name) is not None for name in _OF_KEYS)
     try:
-        settings = _settings(configs, _keys(configs) if has_keys else None)
+        settings = _settings(
+            configs, _keys(configs, pkcs12.unlock) if has_keys else None, pkcs12.unlock
+        )
         return make_client_context(settings, checks_host=bool(algorithm))
     except (StoreError, TlsConfigError) as error:
         raise ConfigError(str(error)) from None
 
 
 def _settings(
-    configs: ListenerConfigs, keys: KeyMaterial | None, client_auth: str = "none"
+    configs: ListenerConfigs, keys: KeyMaterial | None, unlock: Unlock, client_auth: str = "none"
 ) -> TlsSettings:
     for name, usual in _USUAL.items():
         value = configs.string(name)
@@ -102,14 +107,14 @@ def _settings(
             raise ConfigError(f"config {name}={value}: kafkalite does not have this")
     return TlsSettings(
         keys=keys,
-        trusted=_trusted(configs),
+        trusted=_trusted(configs, unlock),
         client_auth=client_auth,
         protocols=configs.items("ssl.enabled.protocols"),
         cipher_suites=configs.items("ssl.cipher.suites"),
     )
 
 
-def _keys(configs: ListenerConfigs) -> KeyMaterial:
+def _keys(configs: ListenerConfigs, unlock: Unlock) -> KeyMaterial:
     kind = configs.string("ssl.keystore.type") or ""
     location = configs.string("ssl.keystore.location")
     password = configs.string("ssl.keystore.password")
@@ -142,7 +147,7 @@ def _keys(configs: ListenerConfigs) -> KeyMaterial:
     elif password is None:
         raise ConfigError("SSL key store is specified, but key store password is not specified.")
     _need_cryptography_for(kind, "ssl.keystore.type")
-    return read_key_store(Path(location), kind, password, key_password)
+    return read_key_store(Path(location), kind, password, key_password, unlock)
 
 
 def _no_password_with_pem(password: str | None) -> None:
@@ -153,7 +158,7 @@ def _no_password_with_pem(password: str | None) -> None:
         )
 
 
-def _trusted(configs: ListenerConfigs) -> tuple[str, ...]:
+def _trusted(configs: ListenerConfigs, unlock: Unlock) -> tuple[str, ...]:
     kind = configs.string("ssl.truststore.type") or ""
     location = configs.string("ssl.truststore.location")
     password = configs.string("ssl.truststore.password")
@@ -180,7 +185,7 @@ def _trusted(configs: ListenerConfigs) -> tuple[str, ...]:
     if kind == PEM and password is not None:
         raise ConfigError("SSL trust store password cannot be specified for PEM format.")
     _need_cryptography_for(kind, "ssl.truststore.type")
-    return read_trust_store(Path(location), kind, password)
+    return read_trust_store(Path(location), kind, password, unlock)
 
 
 def _need_cryptography_for(kind: str, name: str) -> None:

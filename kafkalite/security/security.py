@@ -10,13 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
-from msgspec import Struct
-from msgspec.structs import replace
-
 from kafkalite.config import BrokerConfig, ConfigError
-from kafkalite.config.listener_configs import PREFIX, STORES, ListenerConfigs
+from kafkalite.config.listener_configs import PREFIX, ListenerConfigs
 from kafkalite.log.loggers import logger_of
-from kafkalite.security.jaas_file import JaasFile
+from kafkalite.security.listener_security import SASL, ListenerSecurity, RunningListener, read_tls
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord
 from kafkalite.wire.messages.stored.delegation_token_record import DelegationTokenRecord
@@ -30,10 +27,11 @@ from kafkalite.wire.messages.stored.user_scram_credential_record import UserScra
 
 # Modules that most brokers do not need are imported at their first use.
 if TYPE_CHECKING:
+    from kafkalite.requests.slices import WaitingSteps
     from kafkalite.security.authentication import Mechanism
     from kafkalite.security.authorizer import Authorizer
     from kafkalite.security.delegation_tokens import DelegationTokens
-    from kafkalite.security.listener_tls import ListenerTls
+    from kafkalite.security.jaas_file import JaasFile
     from kafkalite.security.node_quotas import NodeQuotas
     from kafkalite.security.principal_mapping import PrincipalMapper
     from kafkalite.security.sasl.jwks import RefreshTimes, UrlKeys
@@ -41,7 +39,6 @@ if TYPE_CHECKING:
 
 logger = logger_of(__name__)
 
-SASL: Final = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
 TLS: Final = frozenset({"SSL", "SASL_SSL"})
 _DEFAULT_PRINCIPAL_BUILDERS: Final = (
     None,
@@ -76,25 +73,6 @@ class Metadata(Protocol):
     quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]]
 
 
-class ListenerSecurity(Struct, frozen=True):
-    """One listener's demands on its clients. Times in seconds, sizes in bytes."""
-
-    protocol: str
-    tls: ListenerTls | None = None
-    mechanisms: Mapping[str, Mechanism] | None = None
-    principals: PrincipalMapper | None = None
-    max_receive_bytes: int = 0
-    failure_delay: float = 0.0
-
-
-class _Running(Struct):
-    """A listener that was started: the dynamic configs of its node then and now."""
-
-    at_start: Mapping[str, str]
-    dynamic: Mapping[str, str]
-    made: ListenerSecurity
-
-
 class Security:
     """All of it, for all nodes of a broker."""
 
@@ -102,8 +80,8 @@ class Security:
         """`metadata` gives the image of the moment. Raises ConfigError."""
         self._config = config
         self._metadata = metadata
-        self._listeners: dict[tuple[int, str], _Running] = {}
-        self._jaas_file = JaasFile(config.string("kafkalite.jaas.file"))
+        self._listeners: dict[tuple[int, str], RunningListener] = {}
+        self._jaas_file = _jaas_file(config)
         self._tokens: DelegationTokens | None = None
         self._quotas: dict[int, NodeQuotas] = {}
         self._quotas_changed: Callable[[], None] | None = None
@@ -204,56 +182,24 @@ class Security:
         found = self._listeners.get((node_id, name))
         if found is None:
             made = self.make_listener(self._config, node_id, name, protocol)
-            found = self._listeners[node_id, name] = _Running(dynamic, dynamic, made)
-        elif found.dynamic is not dynamic:
-            found.dynamic = dynamic
-            if found.made.tls is not None:
-                self._renew_stores(found, node_id, name)
+            found = self._listeners[node_id, name] = RunningListener(node_id, name, dynamic, made)
+        else:
+            found.follow(self._config, dynamic)
         return found.made
 
-    def _renew_stores(self, running: _Running, node_id: int, name: str) -> None:
-        stores = tuple(f"{PREFIX}{name.lower()}.{each}" for each in STORES)
-        kept = {key: text for key, text in running.at_start.items() if key not in stores}
-        renewed = {key: running.dynamic[key] for key in stores if key in running.dynamic}
-        configs = ListenerConfigs(self._config, name, node_id, kept | renewed)
-        try:
-            tls = _tls(configs, running.made.protocol)
-            _check_names(running.made, tls, configs)
-        except ConfigError as error:
-            # Checked when it was set; files may have changed since.
-            logger.error("listener %s goes on with its earlier security: %s", name, error)
-        else:
-            running.made = replace(running.made, tls=tls)
-
-    def check_stores(self, node_id: int, name: str, dynamic: Mapping[str, str]) -> None:
+    def check_stores(
+        self, node_id: int, name: str, dynamic: Mapping[str, str]
+    ) -> WaitingSteps[None]:
         """Check the stores that a listener would have with these configs of its node.
 
         Raises ConfigError with a Java exception as Kafka shows it (SslFactory). `name` is in small
         letters (KIP-103).
         """
-        for (known_id, known), running in self._listeners.items():
-            if (known_id, known.lower()) != (node_id, name) or running.made.tls is None:
-                continue
-            made = self.listener(node_id, known, running.made.protocol)
-            before = ListenerConfigs(self._config, known, node_id)
-            after = ListenerConfigs(self._config, known, node_id, dynamic)
-            try:
-                tls = _tls(after, made.protocol)
-            except ConfigError as error:
-                raise ConfigError(
-                    f"org.apache.kafka.common.errors.InvalidConfigurationException: {error}"
-                ) from None
-            try:
-                _check_names(made, tls, before)
-                if _has_trust_store(after) and not _has_trust_store(before):
-                    raise ConfigError(
-                        "Cannot add SSL truststore to an existing listener for which no truststore "
-                        "was configured."
-                    )
-            except ConfigError as error:
-                raise ConfigError(
-                    f"org.apache.kafka.common.config.ConfigException: {error}"
-                ) from None
+        for (known_id, known), running in tuple(self._listeners.items()):
+            if (known_id, known.lower()) == (node_id, name):
+                now = self._config.dynamic_by_node.get(node_id, _NO_CONFIGS)
+                running.follow(self._config, now)
+                yield from running.checking(self._config, dynamic)
 
     def make_listener(
         self, config: BrokerConfig, node_id: int, name: str, protocol: str
@@ -270,7 +216,7 @@ class Security:
         try:
             return ListenerSecurity(
                 protocol,
-                _tls(configs, protocol) if protocol in TLS else None,
+                read_tls(configs, with_sasl=protocol in SASL) if protocol in TLS else None,
                 self._mechanisms(configs, name) if protocol in SASL else None,
                 _principals(configs) if protocol == "SSL" else None,
                 configs.integer("sasl.server.max.receive.size"),
@@ -282,7 +228,8 @@ class Security:
     def _mechanisms(self, configs: ListenerConfigs, listener: str) -> Mapping[str, Mechanism]:
         from kafkalite.security.listener_sasl import listener_sasl
 
-        return listener_sasl(configs, self, self._jaas_file.entries(listener), self._keys_of)
+        entries = {} if self._jaas_file is None else self._jaas_file.entries(listener)
+        return listener_sasl(configs, self, entries, self._keys_of)
 
     def _keys_of(self, url: str, times: RefreshTimes) -> UrlKeys:
         """The keys behind a URL, fetched; one for all listeners. Raises KeysUnavailable."""
@@ -304,24 +251,6 @@ class Security:
             run(keys)
 
 
-def _tls(configs: ListenerConfigs, protocol: str) -> ListenerTls:
-    from kafkalite.security.listener_tls import listener_tls
-
-    return listener_tls(configs, with_sasl=protocol in SASL)
-
-
-def _check_names(made: ListenerSecurity, after: ListenerTls, configs: ListenerConfigs) -> None:
-    from kafkalite.security.certificate_names import check_names
-
-    assert made.tls is not None
-    check_names(made.tls.certificate, after.certificate, configs)
-
-
-def _has_trust_store(configs: ListenerConfigs) -> bool:
-    names = ("ssl.truststore.location", "ssl.truststore.certificates")
-    return any(configs.string(name) is not None for name in names)
-
-
 def _principals(configs: ListenerConfigs) -> PrincipalMapper:
     from kafkalite.security.principal_mapping import PrincipalMapper
 
@@ -329,6 +258,15 @@ def _principals(configs: ListenerConfigs) -> PrincipalMapper:
         return PrincipalMapper(configs.string("ssl.principal.mapping.rules") or "DEFAULT")
     except ValueError as error:
         raise ConfigError(f"ssl.principal.mapping.rules: {error}") from None
+
+
+def _jaas_file(config: BrokerConfig) -> JaasFile | None:
+    path = config.string("kafkalite.jaas.file")
+    if not path:
+        return None
+    from kafkalite.security.jaas_file import JaasFile
+
+    return JaasFile(path)
 
 
 def _authorizer(config: BrokerConfig) -> Authorizer | None:

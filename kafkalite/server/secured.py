@@ -20,7 +20,7 @@ from kafkalite.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kafkalite.requests.principal import Principal
-    from kafkalite.security.security import ListenerSecurity
+    from kafkalite.security.listener_security import ListenerSecurity
     from kafkalite.server.connection import Connection
     from kafkalite.server.logins import Logins
     from kafkalite.server.request_handler import RequestHandler

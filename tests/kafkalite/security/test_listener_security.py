@@ -1,0 +1,100 @@
+"""A running listener's stores are read by a thread, once for the check and once to be used."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+from kafkalite.config import BrokerConfig
+from kafkalite.config.listener_configs import ListenerConfigs
+from kafkalite.requests.slices import at_once
+from kafkalite.security import listener_security
+from kafkalite.security.listener_tls import ListenerTls
+from kafkalite.security.security import Security
+from kafkalite.testing import broker
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from tests.kafkalite.security.test_security import AUTHORITY, Image, tls_configs
+
+BROKER = 4
+
+
+@pytest.fixture
+def readers(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
+    """The thread of each time that stores are read."""
+    found: list[threading.Thread] = []
+    read = listener_security.read_tls
+
+    def told(configs: ListenerConfigs, *, with_sasl: bool, apart: bool) -> ListenerTls:
+        found.append(threading.current_thread())
+        return read(configs, with_sasl=with_sasl, apart=apart)
+
+    monkeypatch.setattr(listener_security, "read_tls", told)
+    return found
+
+
+def other_store() -> dict[str, str]:
+    server = AUTHORITY.server()
+    return {
+        "listener.name.ssl.ssl.keystore.key": server.key,
+        "listener.name.ssl.ssl.keystore.certificate.chain": server.certificate,
+    }
+
+
+def certificate(made: Security) -> str:
+    tls = made.listener(1, "SSL", "SSL").tls
+    assert tls is not None
+    return tls.certificate.strip()
+
+
+def test_what_a_check_has_read_is_used(readers: list[threading.Thread]) -> None:
+    config = BrokerConfig(tls_configs())
+    made = Security(config, Image)
+    certificate(made)
+    store = other_store()
+    steps = made.check_stores(1, "ssl", store)
+    waits = 0
+    for wait in steps:
+        assert len(readers) == waits
+        assert wait is not None
+        wait()
+        waits += 1
+    config.dynamic_by_node = {1: store}
+    assert certificate(made) == store["listener.name.ssl.ssl.keystore.certificate.chain"].strip()
+    assert len(readers) == waits == 2
+
+
+def test_what_was_checked_in_vain_is_not_used(readers: list[threading.Thread]) -> None:
+    config = BrokerConfig(tls_configs())
+    made = Security(config, Image)
+    certificate(made)
+    at_once(made.check_stores(1, "ssl", other_store()))
+    store = other_store()
+    config.dynamic_by_node = {1: store}
+    assert certificate(made) == store["listener.name.ssl.ssl.keystore.certificate.chain"].strip()
+    assert len(readers) == 3
+
+
+async def test_a_request_does_not_read_on_the_loop(
+    readers: list[threading.Thread], connect: Any
+) -> None:
+    listeners = {"listeners": "PLAINTEXT://127.0.0.1:0,SSL://127.0.0.1:0"}
+    async with broker(tls_configs() | listeners) as running:
+        loop = threading.current_thread()
+        readers.clear()
+        configs = [
+            AlterableConfig(name=name, config_operation=0, value=value)
+            for name, value in other_store().items()
+        ]
+        resource = AlterConfigsResource(resource_type=BROKER, resource_name="1", configs=configs)
+        client = await connect(running)
+        answer = await client.ask(IncrementalAlterConfigsRequest(resources=[resource]))
+        assert [each.error_code for each in answer.responses] == [ErrorCode.NONE]
+        assert len(readers) == 2
+        assert loop not in readers
