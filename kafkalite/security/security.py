@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kafkalite.security.authentication import Mechanism
     from kafkalite.security.authorizer import Authorizer
     from kafkalite.security.delegation_tokens import DelegationTokens
+    from kafkalite.security.jaas import JaasEntry
     from kafkalite.security.jaas_file import JaasFile
     from kafkalite.security.node_quotas import NodeQuotas
     from kafkalite.security.principal_mapping import PrincipalMapper
@@ -61,6 +62,7 @@ _LOGIN_CLASSES: Final = {
     ),
 }
 _NO_CONFIGS: Final[Mapping[str, str]] = {}
+_NO_ENTRIES: Final[Mapping[str, JaasEntry]] = {}
 _TOKEN_RECORDS: Final = (DelegationTokenRecord, RemoveDelegationTokenRecord)
 
 
@@ -228,7 +230,8 @@ class Security:
     def _mechanisms(self, configs: ListenerConfigs, listener: str) -> Mapping[str, Mechanism]:
         from kafkalite.security.listener_sasl import listener_sasl
 
-        entries = {} if self._jaas_file is None else self._jaas_file.entries(listener)
+        file = self._jaas_file
+        entries = _NO_ENTRIES if file is None else file.entries(listener)
         return listener_sasl(configs, self, entries, self._keys_of)
 
     def _keys_of(self, url: str, times: RefreshTimes) -> UrlKeys:
