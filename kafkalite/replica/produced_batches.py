@@ -12,7 +12,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from kafkalite.requests.slices import Steps, cut
+from kafkalite.requests.slices import Steps, cut, mapped
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import InMemory
 from kafkalite.wire.messages.produce import (
@@ -144,7 +144,8 @@ def each_once(
                 if before is not None or after is None:
                     last[index] = records
             yield
-    return [(*topic, list(last.items())) for topic, last in once.items()], malformed
+    rows = yield from mapped(lambda topic: (*topic[0], list(topic[1].items())), once.items())
+    return rows, malformed
 
 
 def _shape_error(records: InMemory | None, api_version: int) -> KafkaError | None:

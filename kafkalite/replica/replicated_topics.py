@@ -27,7 +27,7 @@ from kafkalite.replication.replica import Replica
 from kafkalite.replication.replicas import Replicas
 from kafkalite.replication.roles import Action
 from kafkalite.replication.throttle import is_named
-from kafkalite.requests.slices import Steps, WaitingSteps, at_once
+from kafkalite.requests.slices import Steps, WaitingSteps, at_once, mapped
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 logger = logger_of(__name__)
@@ -72,8 +72,7 @@ class ReplicatedTopics(Topics):
     ) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
         """Ask the controllers for topics. Each comes to UNKNOWN_TOPIC_OR_PARTITION: not yet, or to
         a refusal that stands."""
-        refusals = [self._ask_for(new) for new in new_topics]
-        yield None
+        refusals = yield from mapped(self._ask_for, new_topics)
         return [each or KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) for each in refusals]
 
     def creating_internal(self, name: str) -> WaitingSteps[Topic]:

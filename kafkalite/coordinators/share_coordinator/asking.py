@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from uuid import UUID
 
 from kafkalite.replica.share.share_partition import SharePartitionKey
-from kafkalite.requests.slices import Steps
+from kafkalite.requests.slices import Steps, cut
 from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import KafkaError
 
@@ -52,8 +52,12 @@ def ask_each(
     Nothing at all for a request without a group, or with a topic without partitions. A partition
     that is named twice is asked twice, and has the last result.
     """
-    if not group_id or not all(topic.partitions for topic in topics):
+    if not group_id:
         return []
+    for some in cut(topics):
+        if not all(topic.partitions for topic in some):
+            return []
+        yield
 
     def ask(topic_id: UUID, asked: P) -> object:
         key = SharePartitionKey(group_id, topic_id, asked.partition)
@@ -74,7 +78,8 @@ def ask_each(
         for asked in topic.partitions:
             yield
             of_topic[asked.partition] = ask(topic.topic_id, asked)
-    return [
-        make_topic(topic_id=topic_id, partitions=list(of_topic.values()))
-        for topic_id, of_topic in results.items()
-    ]
+    made: list[T] = []
+    for topic_id in list(results):
+        made.append(make_topic(topic_id=topic_id, partitions=list(results.pop(topic_id).values())))
+        yield
+    return made

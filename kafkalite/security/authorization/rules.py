@@ -278,7 +278,12 @@ def _put_together(mirror: Mirror, answers: Iterable[Any]) -> Steps[list[Any]]:
         key = tuple(getattr(answer, name) for name in mirror.taken)
         once.setdefault(key, (answer, []))[1].extend(getattr(answer, inner))
         yield
-    return [replace(answer, **{inner: held}) for answer, held in once.values()]
+
+    def put_together(found: tuple[Any, list[Any]]) -> Any:
+        answer, held = found
+        return replace(answer, **{inner: held})
+
+    return (yield from mapped(put_together, once.values()))
 
 
 def counted(names: Iterable[A]) -> Steps[Counter[A]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
@@ -135,3 +136,19 @@ def test_a_partition_named_twice_is_asked_twice_and_has_the_last_result(
     (topic,) = answers(group, work, partitions=(0, 1, 0))
     assert asked == [0, 1, 0]
     assert topic.partitions == [Answer(0, 3), Answer(1, 2)]
+
+
+def test_very_many_topics_are_answered_one_a_step(group: OneShareGroup) -> None:
+    made: list[UUID] = []
+
+    def make_topic(topic_id: UUID, partitions: list[Answer]) -> AnsweredTopic:
+        made.append(topic_id)
+        return AnsweredTopic(topic_id, partitions)
+
+    topics = [AskedTopic(UUID(int=number), [Asked(0)]) for number in range(1000)]
+    asking = ask_each(
+        group.share, NODE, GROUP, topics, "count", lambda key, asked: {}, make_topic, Answer
+    )
+    counts = [len(made) for _ in asking]
+    assert [later - earlier for earlier, later in pairwise(counts)].count(1) >= 999
+    assert counts[-1] == len(made) == 1000
