@@ -38,7 +38,10 @@ APART = {
     "test_three_brokers",
 }
 # The longest begin first, so that no worker is alone in the end.
-LONGEST = ("differential", "test_generated", "spark", "test_queue_proof", "test_cluster")
+LONGEST = (
+    *("differential", "test_generated", "spark", "test_queue_proof", "test_cluster"),
+    "test_opening",
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
