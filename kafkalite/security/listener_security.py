@@ -99,9 +99,11 @@ class RunningListener:
                 )
         except ConfigError as error:
             raise ConfigError(f"{_ERRORS}.config.ConfigException: {error}") from None
-        taken = self._reading(config, self._with_stores_of(dynamic))
-        yield taken
-        self._checked = taken
+        texts = self._with_stores_of(dynamic)
+        if texts != dynamic:  # other configs wait for the next start
+            reading = self._reading(config, texts)
+            yield reading
+        self._checked = reading
 
     def _reading(self, config: BrokerConfig, texts: Mapping[str, str]) -> _Reading:
         configs = ListenerConfigs(config, self.name, self._node_id, texts)

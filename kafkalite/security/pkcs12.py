@@ -55,7 +55,7 @@ def unlock_apart(data: bytes, password: str | None) -> Unlocked:
     path = os.pathsep.join(filter(None, sys.path))
     try:
         child = subprocess.run(
-            [sys.executable, "-c", _CHILD],
+            [sys.executable, "-P", "-c", _CHILD],  # nothing from the working directory
             input=question,
             capture_output=True,
             text=True,
@@ -63,11 +63,11 @@ def unlock_apart(data: bytes, password: str | None) -> Unlocked:
             env={**os.environ, "PYTHONPATH": path},
             check=True,
         )
+        answered = json.loads(child.stdout)
     except subprocess.TimeoutExpired:
         raise ValueError(f"it is not unlocked after {_CHILD_SECONDS:.0f} seconds") from None
-    except (OSError, subprocess.CalledProcessError):
+    except (OSError, subprocess.CalledProcessError, json.JSONDecodeError):
         return unlock(data, password)  # it cannot be told what is wrong with the other process
-    answered = json.loads(child.stdout)
     if "error" in answered:
         raise ValueError(answered["error"])
     return Unlocked(**answered)

@@ -41,7 +41,7 @@ def test_what_is_wrong_is_said_alike(
     assert said[0] == said[1]
 
 
-@pytest.mark.parametrize("executable", ["", "/nonexistent/python", "/bin/false"])
+@pytest.mark.parametrize("executable", ["", "/nonexistent/python", "/bin/false", "/bin/true"])
 def test_without_another_python_it_is_unlocked_here(
     store: bytes, monkeypatch: pytest.MonkeyPatch, executable: str
 ) -> None:
