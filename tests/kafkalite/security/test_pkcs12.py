@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,10 +22,15 @@ def not_here(data: bytes, password: str | None) -> None:
     raise AssertionError("unlocked in this process")
 
 
-def test_another_process_unlocks_it(store: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_process_unlocks_it(
+    store: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whatever lies in the working directory."""
     expected = unlock(store, "secret")
     assert expected.key is not None
     assert len(expected.certificates) == 1
+    (tmp_path / "json.py").write_text("raise SystemExit(1)")
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("kafkalite.security.pkcs12.unlock", not_here)
     assert unlock_apart(store, "secret") == expected
 
