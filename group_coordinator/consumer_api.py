@@ -5,6 +5,8 @@ Refusals become error codes here. The rules are in consumer_protocol.py.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.classic_group import ClassicGroup
@@ -47,6 +49,14 @@ class ConsumerGroupRequests(
         self._config = services.config
         self._topics = services.topics
         self._change = change
+
+    def stale_expressions(self, group_id: str, node_id: int) -> Collection[str]:
+        """The regular expressions of a group's members, if topics have changed meanwhile."""
+        shard = self._shards.find(group_id, node_id)
+        group = None if shard is None else shard.groups.get(group_id)
+        if isinstance(group, ConsumerGroup) and group.is_metadata_stale:
+            return group.used_expressions
+        return ()
 
     def _check(self, context: Context, request: ConsumerGroupHeartbeatRequest) -> None:
         check_request(request, context.api_version, self._config.group_consumer_assignors)

@@ -48,6 +48,11 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         self._owners: dict[tuple[UUID, int], str] = {}
         self._subscribed_topics: frozenset[str] | None = None
 
+    @property
+    def used_expressions(self) -> frozenset[str]:
+        """The regular expressions that members subscribe to."""
+        return frozenset(m.subscribed_topic_regex for m in self.members.values()) - {""}
+
     def depends_on(self, topics: Collection[str]) -> bool:
         """True if a change of these topics matters to the group. Expressions may match any."""
         return bool(self.expressions) or not self.subscribed_topics.isdisjoint(topics)

@@ -51,14 +51,19 @@ class ConsumerTargets:
     def refresh(self, changes: Changes[ConsumerGroup], *, raise_epoch: bool) -> None:
         """Look at the topics. Raise the group epoch if they have changed, or if told to."""
         group, group_id = changes.group, changes.group.group_id
-        used = {m.subscribed_topic_regex for m in group.members.values()} - {""}
+        used = group.used_expressions
         for expression in group.expressions.keys() - used:
             changes.add(consumer_records.no_regular_expression(group_id, expression))
         # Imported with the first group that needs them.
-        from kafkalite.group_coordinator.expressions import compile_expression
+        from kafkalite.group_coordinator.expressions import compile_expression, has_looked_at
         from kafkalite.group_coordinator.metadata_hash import metadata_hash
 
+        group.is_metadata_stale = False
         for expression in used:
+            if not has_looked_at(expression, self._topics.names()):
+                # Its topics stay as they are until a thread has looked, for the next heartbeat.
+                group.is_metadata_stale = True
+                continue
             matches = compile_expression(expression)
             topics = frozenset(name for name in self._topics.names() if matches(name))
             if topics != group.expressions.get(expression):
@@ -71,7 +76,6 @@ class ConsumerTargets:
         hashed = metadata_hash(group.subscribed_topics, self._topics)
         if raise_epoch or hashed != group.metadata_hash:
             changes.add(group.records.group_epoch(group_id, group.epoch + 1, hashed))
-        group.is_metadata_stale = False
 
     def reconcile(
         self,

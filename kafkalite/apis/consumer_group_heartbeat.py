@@ -5,7 +5,7 @@ v1 has subscriptions by regular expression, and members that make their own ids 
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -35,18 +35,29 @@ def handle(
         refused: ConsumerGroupHeartbeatResponseRow
         refused = rows_of(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
         return refused
-    if request[7] and not has_looked_at(request[7], _topic_names(services)):
-        return _answer_after_look(services, context, request)
+    stale = services.group_coordinator.consumer.stale_expressions(request[0], context.node_id)
+    if request[7] or stale:
+        new = [
+            each
+            for each in {*stale, request[7]}
+            if each and not has_looked_at(each, _topic_names(services))
+        ]
+        if new:
+            return _answer_after_look(services, context, request, new)
     return _answer_looked_at(services, context, request)
 
 
 async def _answer_after_look(
-    services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequestRow
+    services: Services,
+    context: RequestContext,
+    request: ConsumerGroupHeartbeatRequestRow,
+    expressions: Sequence[str],
 ) -> Answer:
-    """A thread looks at the regular expression and the topics that it matches."""
+    """A thread looks at regular expressions and the topics that they match."""
     await context.connection.move_to_task()
     names = list(_topic_names(services))
-    await in_disk_thread(partial(look_at, request[7] or "", names))
+    for expression in expressions:
+        await in_disk_thread(partial(look_at, expression, names))
     answer = _answer_looked_at(services, context, request)
     return await answer if isinstance(answer, Coroutine) else answer
 

@@ -95,6 +95,35 @@ async def test_a_thread_looks_at_an_expression(
     assert threading.main_thread() not in compiled_in
 
 
+async def test_a_thread_looks_at_many_topics_that_are_new(
+    clients: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The heartbeat that finds them names no expression."""
+    looked_by: dict[str, threading.Thread] = {}
+
+    def compiled(expression: str) -> Expression:
+        def matches(name: str) -> bool:
+            looked_by[name] = threading.current_thread()
+            return name.startswith("wo")
+
+        return Expression(matches)
+
+    monkeypatch.setattr(expressions, "_compiled", compiled)
+    expressions._kept.clear()
+    client, _ = await with_words(clients)
+    joined = await client.ask(by_expression("wo.*"), 1)
+    names = {f"wo{index}" for index in range(100)}
+    for name in names:
+        clients.broker.create_topic(name, partitions=1)
+    beat = ConsumerGroupHeartbeatRequest(
+        group_id="group", member_id="mine", member_epoch=joined.member_epoch
+    )
+    assigned = (await client.ask(beat, 1)).assignment.topic_partitions
+    assert len(assigned) == 101
+    assert {looked_by[name] for name in names}.isdisjoint({threading.main_thread()})
+    expressions._kept.clear()
+
+
 async def test_an_expression_is_looked_at_while_its_group_is_loaded(
     tmp_path: Path, compiled_in: list[threading.Thread]
 ) -> None:
