@@ -19,7 +19,7 @@ from conformance.benchmarks.sampling import Side
 from conformance.benchmarks.shaped import Shaped
 from conformance.benchmarks.shapes import SHAPES, VERSIONS, Shape, drawn
 from conformance.benchmarks.table import MEASURES, Figure, at_least, at_most, no_more_than
-from conformance.benchmarks.window import LOSSES, Verdict, interval
+from conformance.benchmarks.window import NONE_OPEN, OVERVIEW_OPEN, Verdict, interval
 from conformance.harness.kafkalite import Kafkalite
 from kafkalite.testing import broker
 
@@ -161,5 +161,4 @@ def test_the_centre_lies_between_averages_of_pairs() -> None:
 def test_a_loss_is_decided_by_its_interval(
     shares: list[float], of_none: Verdict, of_page: Verdict
 ) -> None:
-    none, page, _ = LOSSES
-    assert (none.verdict(shares), page.verdict(shares)) == (of_none, of_page)
+    assert (NONE_OPEN.verdict(shares), OVERVIEW_OPEN.verdict(shares)) == (of_none, of_page)

@@ -1,36 +1,39 @@
 """The cost of the page to those who load the broker: `python -m conformance.benchmarks.window`.
 
-The bulk load of `make bench` (1 KB records, one producer) never ends, and is measured in slices of
-a second or two: without --ui, with it and no page open, and with Overview open; then with the spy
-on, and with Requests open besides. The order within a round is drawn. Two brokers are loaded, and
-the one that is not measured stands still, with its producer. A slice is compared with another one
-of the same round, so that a machine whose speed changes from minute to minute changes little. The
-spy is a cost of its own, so that Requests is compared with it. It also leaves memory behind, so
-that its slices are not among the others.
+The bulk load of `make bench` (1 KB records, one producer, the data in memory) never ends, and is
+measured in slices of a second or so. A processor that is shared changes its speed from minute to
+minute, and two brokers that are configured alike may differ for as long as they live. So what is
+compared lies side by side:
+
+- Overview is opened and closed in turns on one broker. A slice with it open is compared with the
+  slices before and after it.
+- So is Requests, with the spy on all the time: the spy is a cost of its own.
+- --ui without a page is compared with no --ui on two fresh brokers, in the order A B B A: one is
+  stopped while the other is measured. The next two brokers follow.
 
 A browser takes processor time that the load wants, too, and no broker can help that. So the page is
 replayed: its requests, at its pace, by threads that draw nothing. `--browser` shows it in Chromium
-instead. CPU seconds are the broker's own.
+instead.
 
 A loss is decided by an interval in which its centre lies with 99 % confidence: that of the
 Wilcoxon signed-rank test. With a page open the interval must lie at or below 3 %. With none it must
-have 0 in it, too. Either part ends when its losses are decided, which is seen after every 20
-rounds. The exit code is 0 if all hold, 1 if one does not, and 2 if `--rounds` were too few to tell.
+have 0 in it, too. A part ends when its loss is decided, which is seen after every 20 rounds. The
+exit code is 0 if all hold, 1 if one does not, and 2 if the rounds were too few to tell.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import random
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import Final
@@ -38,16 +41,22 @@ from typing import Final
 from rich.progress import track
 
 from conformance.benchmarks.endless_load import SETTLE_SECONDS, Loaded
-from conformance.benchmarks.open_page import VIEWS, Browser, Replay
-from conformance.benchmarks.sampling import PROPERTIES, thread_seconds
+from conformance.benchmarks.open_page import VIEWS, Browser, Replay, Took
+from conformance.benchmarks.sampling import PROPERTIES, have_memory, thread_seconds
 from conformance.harness.kafkalite import Kafkalite
 from kafkalite.client.connecting import Client
 
+MEMORY: Final = Path("/dev/shm")
+WARM_BYTES: Final = 4 << 30
+WITH_PAGE: Final = {"kafkalite.ui": "true"}
+WARM_SECONDS: Final = 2
 ALONE_SECONDS: Final = 20
 CONFIDENCE: Final = 0.99
 MOST_LOST: Final = 0.03
 FEWEST: Final = 20
 LOOKED_AT: Final = 20
+
+Opened = Callable[[], AbstractContextManager[None]]
 
 
 class Verdict(Enum):
@@ -60,7 +69,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Loss:
-    """A mode and the one that it adds to. `is_none`: the loss is not to be told from nothing."""
+    """A mode, and the one beside it. `is_none`: the loss must not be told from nothing."""
 
     mode: str
     beside: str
@@ -74,13 +83,9 @@ class Loss:
         return Verdict.HOLDS if high <= MOST_LOST else Verdict.UNDECIDED
 
 
-LOSSES: Final = (
-    Loss("no page open", "without --ui", is_none=True),
-    Loss("Overview open", "no page open"),
-    Loss("Requests open", "spy on"),
-)
-# The losses that are measured in the same rounds.
-PARTS: Final = (LOSSES[:2], LOSSES[2:])
+NONE_OPEN: Final = Loss("no page open", "without --ui", is_none=True)
+OVERVIEW_OPEN: Final = Loss("Overview open", "no page open")
+REQUESTS_OPEN: Final = Loss("Requests open", "spy on")
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
@@ -100,87 +105,85 @@ def interval(values: Sequence[float]) -> tuple[float, float]:
     return averages[left_out], averages[-1 - left_out]
 
 
-class Watched:
-    """A loaded broker with --ui, and what is open meanwhile."""
-
-    def __init__(self, loaded: Loaded, *, in_browser: bool) -> None:
-        self._loaded = loaded
-        self._ready = loaded.broker.ready
-        self._browser = Browser(self._ready["ui"]) if in_browser else None
-        self._client = Client(self._ready["control"]["url"], self._ready["control"]["token"])
-        self.took: dict[str, list[tuple[float, int]]] = {}
-
-    def slice(self, seconds: float, view: str | None, *, spy: bool) -> tuple[float, float]:
-        """MB/s, and CPU seconds of the broker per GB."""
-        with self._loaded.going():
-            self._client.ask("requests.clear")
-            self._client.ask("spy.set", mode="on" if spy else "off")
-            with self._open(view):
-                return self._loaded.slice(seconds)
-
-    def _open(self, view: str | None) -> AbstractContextManager[None]:
-        if view is None:
-            return nullcontext()
-        if self._browser is not None:
-            return self._browser.showing(view)
-        replay = Replay(self._ready["control"], VIEWS[view])
-        self.took = replay.took
-        return replay
-
-    def close(self) -> None:
-        if self._browser is not None:
-            self._browser.close()
+def by_turns(loaded: Loaded, opened: Opened, seconds: float) -> Iterator[float]:
+    """The lost share of each slice in which a page is open. The load never stops."""
+    before = loaded.slice(seconds)
+    while True:
+        with opened():
+            ours = loaded.slice(seconds)
+        after = loaded.slice(seconds)
+        yield 1 - ours / ((before + after) / 2)
+        before = after
 
 
-Samples = Mapping[str, Sequence[tuple[float, float]]]
+def by_pairs(directory: Path, seconds: float) -> Iterator[float]:
+    """The lost share of each pair of fresh brokers, the second of which has --ui and no page."""
+    while True:
+        with tempfile.TemporaryDirectory(dir=directory) as pair, ExitStack() as stack:
+            sides: list[Loaded] = []
+            for name, properties in (("plain", {}), ("ui", WITH_PAGE)):
+                sides.append(Loaded(Path(pair) / name, properties))
+                stack.callback(sides[-1].close)
+            speeds: dict[int, float] = {0: 0.0, 1: 0.0}
+            for index in (0, 1, 1, 0):
+                with sides[index].going():
+                    speeds[index] += sides[index].slice(seconds)
+        yield 1 - speeds[1] / speeds[0]
 
 
-def sampled(directory: Path, seconds: float, rounds: int, *, in_browser: bool) -> Samples:
-    """By what is open: (MB/s, CPU seconds per GB) of each round, of `rounds` at most."""
-    luck = random.Random(1)
+def judged(loss: Loss, shares: Iterator[float], rounds: int) -> Verdict:
+    """The verdict as soon as it is clear, after `rounds` at most; it is printed."""
+    seen: list[float] = []
+    verdict = Verdict.UNDECIDED
+    for number in track(range(1, rounds + 1), f"{loss.mode}, beside {loss.beside}:"):
+        seen.append(next(shares))
+        if number % LOOKED_AT == 0 or number == rounds:
+            verdict = show_loss(loss, seen)
+            if verdict is not Verdict.UNDECIDED:
+                break
+    return verdict
+
+
+def with_page_open(loss: Loss, view: str, directory: Path, flags: argparse.Namespace) -> Verdict:
+    """The verdict on a view. The spy is on, or off, with the page open and without."""
+    took: Took = {}
     with ExitStack() as stack:
-        plain = Loaded(directory / "plain", {})
-        stack.callback(plain.close)
-        with_page = Loaded(directory / "ui", {"kafkalite.ui": "true"})
-        stack.callback(with_page.close)
-        watched = Watched(with_page, in_browser=in_browser)
-        stack.callback(watched.close)
+        loaded = Loaded(directory / view, WITH_PAGE)
+        stack.callback(loaded.close)
+        ready = loaded.broker.ready
+        browser = Browser(ready["ui"]) if flags.browser else None
+        if browser is not None:
+            stack.callback(browser.close)
 
-        def without() -> tuple[float, float]:
-            with plain.going():
-                return plain.slice(seconds)
+        def opened() -> AbstractContextManager[None]:
+            if browser is not None:
+                return browser.showing(view)
+            return Replay(ready["control"], VIEWS[view], took)
 
-        modes: dict[str, Callable[[], tuple[float, float]]] = {
-            "without --ui": without,
-            "no page open": lambda: watched.slice(seconds, None, spy=False),
-            "Overview open": lambda: watched.slice(seconds, "overview", spy=False),
-            "spy on": lambda: watched.slice(seconds, None, spy=True),
-            "Requests open": lambda: watched.slice(seconds, "requests", spy=True),
-        }
-        found: dict[str, list[tuple[float, float]]] = {name: [] for name in modes}
-        took: dict[str, dict[str, list[tuple[float, int]]]] = {}
-        for losses in PARTS:
-            names = sorted({name for loss in losses for name in (loss.mode, loss.beside)})
-            for name in names:
-                modes[name]()  # warm
-            for number in track(range(rounds), f"{', '.join(names)}:"):
-                for name in luck.sample(names, len(names)):
-                    found[name].append(modes[name]())
-                    for path, answers in watched.took.items():
-                        took.setdefault(name, {}).setdefault(path, []).extend(answers)
-                    watched.took = {}
-                if (number + 1) % LOOKED_AT == 0:
-                    verdicts = [show_loss(found, loss) for loss in losses]
-                    if Verdict.UNDECIDED not in verdicts:
-                        break
-    for name, by_path in took.items():
-        show_answers(name, by_path)
-    return found
+        client = Client(ready["control"]["url"], ready["control"]["token"])
+        with loaded.going():
+            client.ask("spy.set", mode="on" if loss is REQUESTS_OPEN else "off")
+            time.sleep(WARM_SECONDS)
+            verdict = judged(loss, by_turns(loaded, opened, flags.seconds), flags.rounds)
+    show_answers(loss.mode, took)
+    return verdict
+
+
+def with_none_open(directory: Path, flags: argparse.Namespace) -> Verdict:
+    """The verdict on --ui without a page."""
+    return judged(NONE_OPEN, by_pairs(directory, flags.seconds), flags.pairs)
+
+
+PARTS: Final[dict[str, Callable[[Path, argparse.Namespace], Verdict]]] = {
+    "overview": partial(with_page_open, OVERVIEW_OPEN, "overview"),
+    "requests": partial(with_page_open, REQUESTS_OPEN, "requests"),
+    "none": with_none_open,
+}
 
 
 def show_alone(directory: Path) -> None:
     """The cost of each view when nothing else happens."""
-    broker = Kafkalite(directory, {**PROPERTIES, "kafkalite.ui": "true"})
+    broker = Kafkalite(directory, {**PROPERTIES, **WITH_PAGE})
     for view, asked in VIEWS.items():
         with Replay(broker.ready["control"], asked):
             time.sleep(SETTLE_SECONDS)
@@ -191,62 +194,42 @@ def show_alone(directory: Path) -> None:
     broker.stop()
 
 
-def lost(found: Samples, mode: str, beside: str) -> list[float]:
-    """The share of the throughput that a mode loses in each round."""
-    return [1 - ours[0] / base[0] for ours, base in zip(found[mode], found[beside], strict=True)]
-
-
-def show_answers(name: str, took: Mapping[str, Sequence[tuple[float, int]]]) -> None:
+def show_answers(name: str, took: Took) -> None:
     for path, answers in took.items():
         milliseconds = statistics.median(seconds for seconds, _ in answers) * 1000
         size = statistics.median(size for _, size in answers) / 1000
         print(f"    {name}: {path} {len(answers)} times, {milliseconds:.1f} ms, {size:.1f} KB")
 
 
-def show(found: Samples) -> Verdict:
-    """Each mode beside the one that it adds to, and the verdicts."""
-    print(f"{'':16}{'rounds':>8}{'MB/s':>8}{'loss':>24}{'CPU s per GB':>14}{'more':>26}")
-    beside = {loss.mode: loss.beside for loss in LOSSES}
-    for name, samples in found.items():
-        base = beside.get(name, name)
-        more = [ours[1] / its[1] - 1 for ours, its in zip(samples, found[base], strict=True)]
-        speed, cpu = (statistics.median(each[index] for each in samples) for index in (0, 1))
-        losses = spread(lost(found, name, base))
-        row = f"{name:16}{len(samples):8}{speed:8.0f}{losses:>24}{cpu:14.2f}"
-        print(f"{row}{spread(more):>26}")
-    verdicts = [show_loss(found, loss) for loss in LOSSES]
-    return max(verdicts, key=lambda each: each.value)
-
-
-def show_loss(found: Samples, loss: Loss) -> Verdict:
-    shares = lost(found, loss.mode, loss.beside)
+def show_loss(loss: Loss, shares: Sequence[float]) -> Verdict:
     low, high = interval(shares)
     verdict = loss.verdict(shares)
     wanted = "none" if loss.is_none else f"at most {MOST_LOST:.0%}"
     print(
-        f"{loss.mode}, beside {loss.beside}, {len(shares)} rounds: the loss is between {low:+.1%} "
-        f"and {high:+.1%}, wanted {wanted}: {verdict.name}",
+        f"{loss.mode}, beside {loss.beside}, {len(shares)} rounds: median "
+        f"{statistics.median(shares):+.1%}, the loss is between {low:+.1%} and {high:+.1%}, wanted "
+        f"{wanted}: {verdict.name}",
         flush=True,
     )
     return verdict
 
 
-def spread(shares: Sequence[float]) -> str:
-    return " / ".join(
-        f"{share:+.1%}" for share in (min(shares), statistics.median(shares), max(shares))
-    )
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m conformance.benchmarks.window")
-    parser.add_argument("--seconds", type=float, default=2.0, help="the length of a slice")
-    parser.add_argument("--rounds", type=int, default=200, help="as many at most")
+    parser.add_argument("--seconds", type=float, default=1.2, help="the length of a slice")
+    parser.add_argument("--rounds", type=int, default=400, help="as many at most with a page open")
+    parser.add_argument("--pairs", type=int, default=200, help="as many brokers of each kind")
+    parser.add_argument("--only", choices=PARTS, help="the page that is open in one part of it")
     parser.add_argument("--browser", action="store_true", help="open Chromium, replay nothing")
     flags = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="window-") as directory:
-        show_alone(Path(directory) / "alone")
-        found = sampled(Path(directory), flags.seconds, flags.rounds, in_browser=flags.browser)
-    return show(found).value
+    memory = MEMORY if MEMORY.is_dir() else None
+    with tempfile.TemporaryDirectory(prefix="window-", dir=memory) as name:
+        directory = Path(name)
+        if flags.only is None:
+            show_alone(directory / "alone")
+        have_memory(directory, WARM_BYTES)
+        parts = PARTS if flags.only is None else (flags.only,)
+        return max(PARTS[name](directory, flags).value for name in parts)
 
 
 if __name__ == "__main__":

@@ -247,7 +247,7 @@ class ControlServer:
             fields = dict(parse_qsl(query, keep_blank_values=True))
         if verb.is_stream and (place := request.headers.get("last-event-id")):
             fields["after"] = place
-        known = {each.encode_name for each in msgspec.structs.fields(verb.request)}
+        known = verb.request.__struct_encode_fields__
         named = {name: text for name, text in in_path.items() if name in known}
         for name, text in named.items():
             if name in fields and str(fields[name]) != text:

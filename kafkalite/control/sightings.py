@@ -48,8 +48,8 @@ class Follow(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True
     """Requests, events or both, from a place on (`after`: the id of a sighting), or from now on.
 
     The others are as for lists; `waiting`: requests without an answer yet, too, which come again
-    with it. `latest`: where more than 500 came since the last look, the latest 500 only; the others
-    are counted as missed, so that following takes about 2 % of a core. It ends after `limit`.
+    with it. `latest`: where more than 200 came since the last look, the latest 200 only; the others
+    are counted as missed, so that following takes about 1 % of a core. It ends after `limit`.
     """
 
     what: Literal["all", "requests", "events"] = "all"

@@ -2,7 +2,8 @@
 
 A look takes what is new since the last one, and rests ten times as long as it took, at most 2 s:
 those who are served go first. Requests that the spy has dropped meanwhile are counted as missed.
-A look at the latest rests a hundred times as long, and leaves out what came too fast: counted, too.
+For the latest there are four looks a second, each of which rests two hundred times as long, and
+leaves out what came too fast: counted, too.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ from kafkalite.control.spy.decoded import view_of
 from kafkalite.control.spy.ring import Entry
 
 _LOOK_SECONDS: Final = 0.1
+_LOOK_SECONDS_OF_LATEST: Final = 0.25
 _REST: Final = 10
-_REST_OF_LATEST: Final = 100
+_REST_OF_LATEST: Final = 200
 _MOST_REST_SECONDS: Final = 2.0
 # Others have their turn after so much decoding.
 _SLICE_SECONDS: Final = 0.003
 MOST_AT_ONCE: Final = 2000
-# To decode those of a bulk load takes a hundredth of the longest rest.
+# To decode those of a bulk load takes less than a hundredth of the longest rest.
 MOST_LATEST: Final = 200
 
 
@@ -73,7 +75,8 @@ class Following:
 
     async def batch(self) -> list[Sighting]:
         """The sightings since the last time, after a while; there may be none."""
-        await trio.sleep(max(_LOOK_SECONDS, self._rest_seconds))
+        look = _LOOK_SECONDS_OF_LATEST if self._request.latest else _LOOK_SECONDS
+        await trio.sleep(max(look, self._rest_seconds))
         found: list[Sighting] = []
         worked, since = 0.0, perf_counter()
         for sighting in self._new():

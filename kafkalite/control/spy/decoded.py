@@ -26,9 +26,13 @@ from kafkalite.wire.headers import read_header
 from kafkalite.wire.schema import FIELDS, fields_of
 
 TopicName = Callable[[UUID], str | None]
+Parts = Sequence[bytes | int]
+Join = Callable[[Parts], memoryview]
 
 _LEADING_TO_ERRORS: Final[dict[type[Any], tuple[str, ...]]] = {}
 _KNOWN_CODES: Final = frozenset(ErrorCode)
+# A larger frame has memory of its own.
+_SCRATCH_BYTES: Final = 16 << 20
 _NOT_KEPT: Final = "not all of it was kept: the spy keeps whole requests in the mode full"
 
 
@@ -57,8 +61,10 @@ def header_of(entry: Entry) -> Header:
 class Decoded:
     """A request and its answer as messages, and what is wrong with them."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: Entry, join: Join | None = None) -> None:
+        """`join` puts the parts of a frame together; `whole` unless given."""
         self._entry = entry
+        self._join = whole if join is None else join
         self.problem: str | None = None
         self.request = self._request()
         self.answer = None if self.request is None else self._answer(self.request)
@@ -67,7 +73,7 @@ class Decoded:
         entry, frame = self._entry, self._entry.frame
         missing = entry.request_bytes - len(frame)
         try:
-            request = decode_request(whole((frame, missing)) if missing else frame)
+            request = decode_request(self._join((frame, missing)) if missing else frame)
         except ProtocolViolation as error:
             self.problem = _NOT_KEPT if entry.is_truncated else str(error)
             return None
@@ -110,7 +116,7 @@ class Decoded:
         ]
 
 
-def whole(parts: Sequence[bytes | int]) -> memoryview:
+def whole(parts: Parts) -> memoryview:
     """The parts in one piece, zeros in the place of so many bytes that were not kept.
 
     A page of memory that nothing is written to is not there before it is read. So a megabyte that
@@ -128,6 +134,37 @@ def whole(parts: Sequence[bytes | int]) -> memoryview:
             memory[position : position + len(each)] = each
             position += len(each)
     return memory.toreadonly()
+
+
+class Scratch:
+    """Memory for one frame after the other: to map some for each takes longer than to decode it.
+
+    What is made of a frame must be gone before the next one is put together.
+    """
+
+    def __init__(self) -> None:
+        self._memory: memoryview | None = None
+        self._head_bytes = 0
+
+    def whole(self, parts: Parts) -> memoryview:
+        """The parts in one piece: see the function of this name."""
+        head, missing = parts if len(parts) == 2 else (b"", None)
+        if not isinstance(head, bytes) or not isinstance(missing, int):
+            return whole(parts)
+        size = len(head) + missing
+        if size > _SCRATCH_BYTES:
+            return whole(parts)
+        if self._memory is None:
+            self._memory = memoryview(mmap.mmap(-1, _SCRATCH_BYTES))
+        memory = self._memory
+        memory[: len(head)] = head
+        if len(head) < self._head_bytes:
+            memory[len(head) : self._head_bytes] = bytes(self._head_bytes - len(head))
+        self._head_bytes = len(head)
+        return memory[:size].toreadonly()
+
+
+_scratch: Final = Scratch()
 
 
 def _forget_what_is_missing(body: Any) -> None:
@@ -164,11 +201,11 @@ def _leading_to_errors(message: type[Any]) -> tuple[str, ...]:
     return _LEADING_TO_ERRORS[message]
 
 
-def summarize(entry: Entry, topic_name: TopicName) -> Decoded | None:
+def summarize(entry: Entry, topic_name: TopicName, join: Join | None = None) -> Decoded | None:
     """Find out topics and errors of an entry that is done, once."""
     if entry.topics is not None:
         return None
-    decoded = Decoded(entry)
+    decoded = Decoded(entry, join)
     topics = decoded.topics(topic_name)
     if entry.outcome != "waiting":
         entry.topics, entry.errors = topics, decoded.errors()
@@ -179,7 +216,7 @@ def view_of(
     entry: Entry, topic_name: TopicName, times: ClusterTimes, *, bodies: bool
 ) -> RequestView:
     """An entry as it is shown; with request and answer if `bodies`."""
-    decoded = summarize(entry, topic_name)
+    decoded = summarize(entry, topic_name, None if bodies else _scratch.whole)
     if decoded is None and bodies:
         decoded = Decoded(entry)
     header = header_of(entry)

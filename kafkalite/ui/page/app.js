@@ -82,7 +82,7 @@ function App() {
   const [isHelping, setHelping] = useState(false);
   useEffect(() => onState(setState), []);
   const isIn = state !== "unauthorized";
-  const clusters = usePoll(isIn && "/clusters");
+  const clusters = usePoll(isIn && "/clusters", {}, 2000);
   const clock = usePoll(isIn && at(route.cluster, "clock"));
   const faults = usePoll(isIn && at(route.cluster, "faults"));
   const places = Object.fromEntries(VIEWS.map(([key], i) => [String(i + 1), () => go(href(route.cluster, key))]));

@@ -153,7 +153,7 @@ async def test_the_latest_take_less_of_a_core(
             ring.keep(quick)
         await seen(following, MOST_LATEST)
         rests[latest] = following._rest_seconds
-    assert rests[True] == pytest.approx(10 * rests[False])
+    assert rests[True] == pytest.approx(20 * rests[False])
 
 
 async def test_events_that_are_gone_are_counted(broker: test_broker) -> None:

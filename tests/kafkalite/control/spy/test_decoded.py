@@ -8,7 +8,7 @@ from uuid import UUID
 
 from kafkalite.control.clock import ClusterClock
 from kafkalite.control.spy.cluster_times import ClusterTimes
-from kafkalite.control.spy.decoded import Decoded, header_of, summarize, view_of, whole
+from kafkalite.control.spy.decoded import Decoded, Scratch, header_of, summarize, view_of, whole
 from kafkalite.control.spy.ring import Entry, Ring
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import encode_request, encode_response
@@ -62,6 +62,19 @@ def test_bytes_that_were_not_kept_take_no_memory() -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 64 << 10  # in KiB
     assert bytes(whole((b"ab", b"c"))) == b"abc"
     assert bytes(whole(())) == b""
+
+
+def test_memory_that_is_used_again_has_nothing_of_the_frame_before() -> None:
+    scratch = Scratch()
+    longest = 16 << 20
+    for parts in ((b"a" * 4096, 10_000), (b"b", 4095), (b"c" * 20, 0), (b"d", longest - 1)):
+        assert bytes(scratch.whole(parts)) == bytes(whole(parts))
+    first = scratch.whole((b"a", 1))
+    # A frame that is too large, or has other parts, leaves the memory alone.
+    assert bytes(scratch.whole((b"e", longest))[:2]) == b"e\0"
+    assert bytes(scratch.whole((b"f", 1, b"g"))) == b"f\0g"
+    assert bytes(scratch.whole((b"h",))) == b"h"
+    assert bytes(first) == b"a\0"
 
 
 def test_a_request_and_its_answer() -> None:
