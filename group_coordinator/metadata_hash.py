@@ -9,11 +9,19 @@ string as its UTF-16 code units followed by their number.
 
 from collections.abc import Iterable, Sequence
 from struct import pack
+from typing import Final
 from uuid import UUID
 
 from kafkalite.group_coordinator.topics_view import TopicsView
 
 _MAGIC = b"\0"
+_MOST_KEPT: Final = 100_000
+
+Racks = Sequence[Sequence[str]]
+
+# Hashes by topic, with what they were made of: a group of 10,000 topics would compute as many anew
+# whenever a member joins.
+_kept: Final[dict[str, tuple[UUID, int, Racks, int]]] = {}
 
 
 def metadata_hash(topics: Iterable[str], view: TopicsView) -> int:
@@ -25,8 +33,14 @@ def metadata_hash(topics: Iterable[str], view: TopicsView) -> int:
     for name in sorted(topics):
         topic_id = view.topic_id(name)
         if topic_id is not None:
-            count = view.partition_count(name)
-            found.append(topic_hash(topic_id, name, count, view.partition_racks(name)))
+            count, racks = view.partition_count(name), view.partition_racks(name)
+            kept = _kept.get(name)
+            if kept is None or kept[0] is not topic_id or kept[1] != count or kept[2] != racks:
+                if len(_kept) >= _MOST_KEPT:
+                    _kept.clear()
+                kept = topic_id, count, racks, topic_hash(topic_id, name, count, racks)
+                _kept[name] = kept
+            found.append(kept[3])
     return group_hash(found)
 
 
@@ -35,9 +49,7 @@ def group_hash(topic_hashes: Sequence[int]) -> int:
     return _xxh3(pack(f"<{len(topic_hashes)}q", *topic_hashes)) if topic_hashes else 0
 
 
-def topic_hash(
-    topic_id: UUID, name: str, partition_count: int, racks: Sequence[Sequence[str]]
-) -> int:
+def topic_hash(topic_id: UUID, name: str, partition_count: int, racks: Racks) -> int:
     """The hash of one topic. `racks`: those of each partition's replicas, or nothing if no broker
     has one."""
     if racks:

@@ -37,3 +37,19 @@ def test_a_group_has_its_topics_by_name() -> None:
     topics.racks = {"orders": RACKS}
     assert metadata_hash(["orders", "beyond", "missing"], topics) == OF_A_GROUP
     assert metadata_hash(["missing"], topics) == metadata_hash([], topics) == 0
+
+
+def test_a_topic_that_has_changed_is_hashed_anew() -> None:
+    topics = MemoryTopics({"orders": 3})
+    topics.ids = {"orders": TOPIC_ID}
+    hashes = [metadata_hash(["orders"], topics)]
+    assert metadata_hash(["orders"], topics) == hashes[0]
+    topics.racks = {"orders": RACKS}
+    hashes.append(metadata_hash(["orders"], topics))
+    topics.racks = {"orders": [["a"], [], ["é,"]]}
+    hashes.append(metadata_hash(["orders"], topics))
+    topics.counts["orders"] = 4
+    hashes.append(metadata_hash(["orders"], topics))
+    topics.ids = {"orders": UUID(int=6)}
+    hashes.append(metadata_hash(["orders"], topics))
+    assert len(set(hashes)) == len(hashes)
