@@ -58,6 +58,7 @@ class Loaded:
         self._producer = launched(self.broker, "produce", *produced)
         self._pids = (self.broker.pid, self._producer.pid)
         self._measured()
+        self._stop()
 
     @contextmanager
     def going(self) -> Generator[None]:
@@ -65,6 +66,9 @@ class Loaded:
         for pid in self._pids:
             os.kill(pid, signal.SIGCONT)
         yield
+        self._stop()
+
+    def _stop(self) -> None:
         for pid in reversed(self._pids):
             os.kill(pid, signal.SIGSTOP)
 

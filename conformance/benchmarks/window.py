@@ -8,8 +8,8 @@ compared lies side by side:
 - Overview is opened and closed in turns on one broker. A slice with it open is compared with the
   slices before and after it.
 - So is Requests, with the spy on all the time: the spy is a cost of its own.
-- --ui without a page is compared with no --ui on two fresh brokers, in the order A B B A: one is
-  stopped while the other is measured. The next two brokers follow.
+- --ui without a page is compared with no --ui on two fresh brokers, in the order A B B A or B A A
+  B: one is stopped while the other is measured. The next two brokers follow.
 
 A browser takes processor time that the load wants, too, and no broker can help that. So the page is
 replayed: its requests, at its pace, by threads that draw nothing. `--browser` shows it in Chromium
@@ -17,8 +17,9 @@ instead.
 
 A loss is decided by an interval in which its centre lies with 99 % confidence: that of the
 Wilcoxon signed-rank test. With a page open the interval must lie at or below 3 %. With none it must
-have 0 in it, too. A part ends when its loss is decided, which is seen after every 20 rounds. The
-exit code is 0 if all hold, 1 if one does not, and 2 if the rounds were too few to tell.
+have 0 in it, too. A part ends when its loss is decided, which is seen after every 20 rounds, after
+100 at the soonest (40 pairs). The exit code is 0 if all hold, 1 if one does not, and 2 if the
+rounds were too few to tell.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, cycle
 from pathlib import Path
 from typing import Final
 
@@ -55,6 +56,9 @@ CONFIDENCE: Final = 0.99
 MOST_LOST: Final = 0.03
 FEWEST: Final = 20
 LOOKED_AT: Final = 20
+# Nothing is decided before: the first rounds may be lucky.
+FIRST_LOOK: Final = 100
+FIRST_LOOK_AT_PAIRS: Final = 40
 
 Opened = Callable[[], AbstractContextManager[None]]
 
@@ -117,21 +121,25 @@ def by_turns(loaded: Loaded, opened: Opened, seconds: float) -> Iterator[float]:
 
 
 def by_pairs(directory: Path, seconds: float) -> Iterator[float]:
-    """The lost share of each pair of fresh brokers, the second of which has --ui and no page."""
-    while True:
+    """The lost share of each pair of fresh brokers, the second of which has --ui and no page.
+
+    The first slice of each only warms it: the first memory that is used takes longest.
+    """
+    for order in cycle(((0, 1, 1, 0), (1, 0, 0, 1))):
         with tempfile.TemporaryDirectory(dir=directory) as pair, ExitStack() as stack:
             sides: list[Loaded] = []
             for name, properties in (("plain", {}), ("ui", WITH_PAGE)):
                 sides.append(Loaded(Path(pair) / name, properties))
                 stack.callback(sides[-1].close)
-            speeds: dict[int, float] = {0: 0.0, 1: 0.0}
-            for index in (0, 1, 1, 0):
+            speeds: list[list[float]] = [[], []]
+            for index in (0, 1, *order):
                 with sides[index].going():
-                    speeds[index] += sides[index].slice(seconds)
-        yield 1 - speeds[1] / speeds[0]
+                    speeds[index].append(sides[index].slice(seconds))
+        plain, with_ui = (sum(each[1:]) for each in speeds)
+        yield 1 - with_ui / plain
 
 
-def judged(loss: Loss, shares: Iterator[float], rounds: int) -> Verdict:
+def judged(loss: Loss, shares: Iterator[float], rounds: int, first_look: int) -> Verdict:
     """The verdict as soon as it is clear, after `rounds` at most; it is printed."""
     seen: list[float] = []
     verdict = Verdict.UNDECIDED
@@ -139,7 +147,7 @@ def judged(loss: Loss, shares: Iterator[float], rounds: int) -> Verdict:
         seen.append(next(shares))
         if number % LOOKED_AT == 0 or number == rounds:
             verdict = show_loss(loss, seen)
-            if verdict is not Verdict.UNDECIDED:
+            if verdict is not Verdict.UNDECIDED and number >= first_look:
                 break
     return verdict
 
@@ -164,14 +172,16 @@ def with_page_open(loss: Loss, view: str, directory: Path, flags: argparse.Names
         with loaded.going():
             client.ask("spy.set", mode="on" if loss is REQUESTS_OPEN else "off")
             time.sleep(WARM_SECONDS)
-            verdict = judged(loss, by_turns(loaded, opened, flags.seconds), flags.rounds)
+            shares = by_turns(loaded, opened, flags.seconds)
+            verdict = judged(loss, shares, flags.rounds, FIRST_LOOK)
     show_answers(loss.mode, took)
     return verdict
 
 
 def with_none_open(directory: Path, flags: argparse.Namespace) -> Verdict:
     """The verdict on --ui without a page."""
-    return judged(NONE_OPEN, by_pairs(directory, flags.seconds), flags.pairs)
+    shares = by_pairs(directory, flags.seconds)
+    return judged(NONE_OPEN, shares, flags.pairs, FIRST_LOOK_AT_PAIRS)
 
 
 PARTS: Final[dict[str, Callable[[Path, argparse.Namespace], Verdict]]] = {

@@ -101,7 +101,7 @@ def test_retention_is_applied_at_once(opened: Open, k: Client, topic: str) -> No
     page.get_by_text("4 records went").wait_for()
     assert k.topic("expired").partitions[0].start_offset == 4
     k.delete_topic("expired")
-    k.clock.run()
+    k.clock.reset()
 
 
 def test_a_group_goes_on_from_a_time(opened: Open, k: Client, topic: str) -> None:
