@@ -156,7 +156,7 @@ class ClassicInConsumer:
         self._consumer.put_off(group, member_id)
         if group.is_metadata_stale:
             changes = self._consumer.changes(group)
-            self._consumer.targets.refresh(changes, raise_epoch=False)
+            self._consumer.targets.refresh(changes, raise_epoch=False, puts_off=True)
             self._consumer.commit(changes)
         if (
             member.member_epoch < group.epoch

@@ -238,7 +238,7 @@ class ConsumerProtocol(
         self.commit(changes)
 
     def _raise_epoch(self, changes: Changes[ConsumerGroup]) -> None:
-        self.targets.refresh(changes, raise_epoch=True)
+        self.targets.refresh(changes, raise_epoch=True, puts_off=True)
 
     # Leaving, silence
 

@@ -48,8 +48,14 @@ class ConsumerTargets:
             self.refresh(changes, raise_epoch=subscription_changed)
         return subscription_changed
 
-    def refresh(self, changes: Changes[ConsumerGroup], *, raise_epoch: bool) -> None:
-        """Look at the topics. Raise the group epoch if they have changed, or if told to."""
+    def refresh(
+        self, changes: Changes[ConsumerGroup], *, raise_epoch: bool, puts_off: bool = False
+    ) -> None:
+        """Look at the topics. Raise the group epoch if they have changed, or if told to.
+
+        `puts_off`: a regular expression keeps its topics if many are new. The next heartbeat looks
+        at them, after a thread has.
+        """
         group, group_id = changes.group, changes.group.group_id
         used = group.used_expressions
         for expression in group.expressions.keys() - used:
@@ -60,8 +66,7 @@ class ConsumerTargets:
 
         group.is_metadata_stale = False
         for expression in used:
-            if not has_looked_at(expression, self._topics.names()):
-                # Its topics stay as they are until a thread has looked, for the next heartbeat.
+            if puts_off and not has_looked_at(expression, self._topics.names()):
                 group.is_metadata_stale = True
                 continue
             matches = compile_expression(expression)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 import trio
 
+from kafkalite.group_coordinator import expressions
 from tests.group_coordinator.consumers import orders, settle
 
 
@@ -99,3 +101,31 @@ async def test_changes_that_come_together_are_assigned_once(autojump_clock, worl
     await settle(*consumers)
     assert world.group().assignment_epoch == 5
     assert [len(consumer.partitions) for consumer in consumers] == [1] * 4
+
+
+async def test_nobody_looks_at_many_new_topics_when_a_member_goes(
+    autojump_clock, world, monkeypatch: pytest.MonkeyPatch
+):
+    """The next heartbeat does, before which its thread has."""
+    looked_at: list[str] = []
+
+    def compiled(expression: str) -> expressions.Expression:
+        def matches(name: str) -> bool:
+            looked_at.append(name)
+            return name.startswith("many")
+
+        return expressions.Expression(matches)
+
+    monkeypatch.setattr(expressions, "_compiled", compiled)
+    expressions._kept.clear()
+    stays, goes = (world.consumer(topics=None, regex="many.*") for _ in range(2))
+    await settle(stays, goes)
+    for index in range(100):
+        world.set_partitions(f"many-{index}", 1)
+    looked_at.clear()
+    await goes.leave()
+    assert looked_at == []
+    await stays.beat()
+    assert len(looked_at) == 100
+    assert stays.partitions == {(f"many-{index}", 0) for index in range(100)}
+    expressions._kept.clear()
