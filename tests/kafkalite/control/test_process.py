@@ -98,7 +98,9 @@ def test_the_page_is_served_when_it_is_asked_for(tmp_path: Path) -> None:
         assert process.wait() == 0
 
 
-def calls_of_requests(ready: Path, *flags: str, is_looked_at: bool = False) -> Counter[str]:
+def calls_of_requests(
+    ready: Path, *flags: str, is_looked_at: bool = False, value: bytes = b"v"
+) -> Counter[str]:
     """A broker is asked for so many Produce requests: it has called each function so often."""
     command = [sys.executable, "-c", COUNTING, "--port", "0", "--ready-file", str(ready)]
     process = subprocess.Popen(
@@ -115,7 +117,7 @@ def calls_of_requests(ready: Path, *flags: str, is_looked_at: bool = False) -> C
         connection = Connection(host, int(port), {})
         topic = CreatableTopic(name="t", num_partitions=1, replication_factor=1)
         created = connection.ask(CreateTopicsRequest(topics=[topic], timeout_ms=10_000))
-        request = produce(b"v", 0)
+        request = produce(value, 0)
         request.topic_data[0].topic_id = created.topics[0].topic_id
         # Before the first are those of the start, of the topic, and of the first request.
         for count in (1, REQUESTS):
@@ -159,6 +161,18 @@ def test_a_page_that_is_not_open_costs_a_request_nothing(
         if abs(without[name] - with_page[name]) > few
     }
     assert changed == {"kafkalite.control.clock.ClusterClock.now_ms": (0, REQUESTS)}
+
+
+@pytest.mark.slow
+def test_it_costs_a_large_request_nothing(tmp_path: Path) -> None:
+    """Its reads differ in number, but the functions are the same."""
+    large = bytes(900_000)
+    without = calls_of_requests(tmp_path / "without.json", value=large)
+    with_page = calls_of_requests(tmp_path / "with.json", "--ui", value=large)
+    often = [{n for n, count in c.items() if count >= REQUESTS} for c in (without, with_page)]
+    assert len(often[0]) > 20
+    assert often[1] - without.keys() == {"kafkalite.control.clock.ClusterClock.now_ms"}
+    assert often[0] <= with_page.keys()
 
 
 @pytest.mark.slow
