@@ -3,13 +3,16 @@
 import json
 import math
 import time
-from collections.abc import Iterator
-from itertools import combinations_with_replacement
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from itertools import combinations_with_replacement, islice
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from conformance.benchmarks.__main__ import chosen, main
+from conformance.benchmarks.endless_load import Loaded
 from conformance.benchmarks.growth import TIMES, steepest_rise
 from conformance.benchmarks.open_page import VIEWS, Replay
 from conformance.benchmarks.queues import Taking
@@ -19,7 +22,15 @@ from conformance.benchmarks.sampling import Side
 from conformance.benchmarks.shaped import Shaped
 from conformance.benchmarks.shapes import SHAPES, VERSIONS, Shape, drawn
 from conformance.benchmarks.table import MEASURES, Figure, at_least, at_most, no_more_than
-from conformance.benchmarks.window import NONE_OPEN, OVERVIEW_OPEN, Verdict, interval
+from conformance.benchmarks.window import (
+    FIRST_LOOK,
+    NONE_OPEN,
+    OVERVIEW_OPEN,
+    Verdict,
+    by_turns,
+    interval,
+    judged,
+)
 from conformance.harness.kafkalite import Kafkalite
 from kafkalite.testing import broker
 
@@ -162,3 +173,41 @@ def test_a_loss_is_decided_by_its_interval(
     shares: list[float], of_none: Verdict, of_page: Verdict
 ) -> None:
     assert (NONE_OPEN.verdict(shares), OVERVIEW_OPEN.verdict(shares)) == (of_none, of_page)
+
+
+def test_a_page_is_compared_with_the_slices_around_it() -> None:
+    """The load gets slower all the time, and loses a tenth to the page."""
+    is_open = False
+
+    @contextmanager
+    def opened() -> Generator[None]:
+        nonlocal is_open
+        is_open = True
+        yield
+        is_open = False
+
+    class Slowing:
+        speed = 1000.0
+
+        def slice(self, _: float) -> float:
+            self.speed -= 10
+            return self.speed * (0.9 if is_open else 1)
+
+    shares = by_turns(cast("Loaded", Slowing()), opened, 1)
+    assert list(islice(shares, 20)) == pytest.approx([0.1] * 20)
+
+
+def test_a_loss_is_not_decided_before_the_first_look() -> None:
+    taken = 0
+
+    def shares() -> Iterator[float]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield 0.0
+
+    assert judged(OVERVIEW_OPEN, shares(), 400, FIRST_LOOK) is Verdict.HOLDS
+    assert taken == FIRST_LOOK
+    taken = 0
+    assert judged(OVERVIEW_OPEN, shares(), 19, FIRST_LOOK) is Verdict.UNDECIDED
+    assert taken == 19
