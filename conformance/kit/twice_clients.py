@@ -8,6 +8,7 @@ import asyncio
 import itertools
 import os
 import queue
+import selectors
 import subprocess
 import threading
 import time
@@ -25,6 +26,7 @@ from kafka import TopicPartition as KafkaPythonPartition
 from kafka.errors import CorruptRecordError
 from kafka.errors import KafkaError as KafkaPythonError
 
+from conformance.harness.asyncio_runs import all_closed
 from conformance.harness.java_program import program_command
 from conformance.harness.process import start_process
 
@@ -221,11 +223,13 @@ class AioKafkaClients:
     """aiokafka's, all in one loop in a thread, as its tasks go on between deliveries."""
 
     def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
+        self._selector = selectors.DefaultSelector()
+        self._loop = asyncio.SelectorEventLoop(self._selector)
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
 
     def close(self) -> None:
+        self._do(all_closed(self._selector))
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

@@ -23,6 +23,7 @@ from kafka import admin as kafka_python
 from kafka.structs import OffsetAndMetadata
 
 from conformance.differential.wait_ready import wait_for_coordinators
+from conformance.harness.asyncio_runs import run_in_asyncio
 from conformance.harness.broker import Broker
 from conformance.scenarios.test_kafkajs import pytestmark as needs_kafkajs
 from conformance.scenarios.test_kafkajs import run as run_kafkajs
@@ -266,7 +267,7 @@ def test_aiokafka(broker: Broker, topic: str, unique: Callable[[str], str]) -> N
         async with asyncio.timeout(SECONDS):
             await scenario()
 
-    asyncio.run(limited())
+    run_in_asyncio(limited())
 
 
 @needs_kafkajs

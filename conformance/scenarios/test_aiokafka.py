@@ -15,6 +15,7 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
+from conformance.harness.asyncio_runs import run_in_asyncio
 from conformance.harness.broker import Broker
 from conformance.scenarios.conftest import CreateTopic
 
@@ -28,7 +29,7 @@ def run(scenario: Coroutine[Any, Any, None]) -> None:
         async with asyncio.timeout(4 * SECONDS):
             await scenario
 
-    asyncio.run(bounded())
+    run_in_asyncio(bounded())
 
 
 @asynccontextmanager

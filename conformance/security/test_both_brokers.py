@@ -28,6 +28,7 @@ from kafka.net.sasl.oauth import AbstractTokenProvider as KafkaPythonTokenProvid
 
 from conformance.clients.environments import ClientMissing, Runnable, go_client, node_client
 from conformance.clients.matrix import CLIENTS, Client
+from conformance.harness.asyncio_runs import run_in_asyncio
 from conformance.harness.java_program import program_command
 from conformance.security.pair import MODULES, Secured
 from conformance.security.ways import Way, ways
@@ -280,7 +281,7 @@ def test_aiokafka(secured: tuple[Secured, Secured], which: int) -> None:
 
     for way in ways(secured[which]):
         if not way.refused:
-            asyncio.run(there_and_back(way))
+            run_in_asyncio(there_and_back(way))
 
 
 @on_both
@@ -299,5 +300,5 @@ def test_aiokafka_with_a_wrong_secret(
     for way in ways(secured[which]):
         if way.refused and not way.token:
             caplog.clear()
-            asyncio.run(refused(way))
+            run_in_asyncio(refused(way))
             assert "Authentication failed" in caplog.text, way.name

@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from kafka import KafkaConsumer, KafkaProducer
 
+from conformance.harness.asyncio_runs import run_in_asyncio
 from conformance.harness.tools import run_tool
 from conformance.security.flags import FlaggedKafkalite
 
@@ -120,7 +121,7 @@ def test_aiokafka(broker: FlaggedKafkalite) -> None:
         finally:
             await consumer.stop()
 
-    assert asyncio.run(there_and_back()) == b"v"
+    assert run_in_asyncio(there_and_back()) == b"v"
 
 
 def properties(path: Path, settings: dict[str, str]) -> str:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 
 import trustme
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
@@ -30,6 +32,7 @@ class Identity:
     def pkcs12(self, password: str) -> bytes:
         """Both in one store."""
         key = load_pem_private_key(self.key.encode(), None)
+        assert isinstance(key, EllipticCurvePrivateKey | RSAPrivateKey)
         return pkcs12.serialize_key_and_certificates(
             b"kafka",
             key,
