@@ -18,6 +18,7 @@ from kafkalite.group_coordinator.changes import Change
 from kafkalite.group_coordinator.consumer_member import ConsumerMember, partitions_in
 from kafkalite.group_coordinator.modern_group import ModernGroup
 from kafkalite.group_coordinator.modern_member import MemberState
+from kafkalite.group_coordinator.subscriptions import union_of
 from kafkalite.wire.messages.stored.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentValue,
 )
@@ -144,12 +145,14 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         """The topics it subscribes to by name, and those its expression matches."""
         matched = self.expressions.get(member.subscribed_topic_regex)
         names = member.subscribed_topic_names
-        return names | matched if matched else names
+        if not matched:
+            return names
+        return names | matched if names else matched
 
     @property
     def subscribed_topics(self) -> frozenset[str]:
         if self._subscribed_topics is None:
-            self._subscribed_topics = frozenset().union(*map(self.topics_of, self.members.values()))
+            self._subscribed_topics = union_of(map(self.topics_of, self.members.values()))
         return self._subscribed_topics
 
     def is_subscribed_to(self, topic: str) -> bool:

@@ -83,6 +83,9 @@ def partitions_in(*assigned: Assigned | Owned) -> Iterator[tuple[UUID, int]]:
     )
 
 
+_NOTHING: frozenset[int] = frozenset()
+
+
 class Surroundings(Struct, frozen=True):
     """Everything a member's next step depends on, beside the member.
 
@@ -95,6 +98,11 @@ class Surroundings(Struct, frozen=True):
     owned: Owned | None
     is_free: Callable[[UUID, int], bool]
     subscription_changed: bool = False
+
+    def wanted_of(self, topic_id: UUID) -> frozenset[int]:
+        """The target of one topic; nothing if the member does not subscribe to it."""
+        wanted = self.target.get(topic_id)
+        return wanted if wanted is not None and topic_id in self.subscribed else _NOTHING
 
 
 def reconcile(member: ConsumerMember, around: Surroundings) -> ConsumerMember:
@@ -120,20 +128,20 @@ def _next(member: ConsumerMember, epoch: int, around: Surroundings) -> ConsumerM
     lost: dict[UUID, dict[int, int]] = {}
     gained: dict[UUID, dict[int, int]] = {}
     waits = False
-    for topic_id in member.assigned.keys() | around.target.keys():
-        wanted: frozenset[int] = frozenset()
-        if topic_id in around.subscribed:
-            wanted = around.target.get(topic_id, wanted)
-        before = member.assigned.get(topic_id, {})
+    for topic_id, before in member.assigned.items():
+        wanted = around.wanted_of(topic_id)
         for partition, since in before.items():
             side = kept if partition in wanted else lost
             side.setdefault(topic_id, {})[partition] = since
+    for topic_id in around.target:
+        new = around.wanted_of(topic_id) - member.assigned.get(topic_id, {}).keys()
+        if not new:
+            continue
         releasing = member.pending_revocation.get(topic_id, {})
-        for partition in wanted - before.keys():
-            if around.is_free(topic_id, partition) or partition in releasing:
-                gained.setdefault(topic_id, {})[partition] = around.target_epoch
-            else:
-                waits = True
+        free = [p for p in new if p in releasing or around.is_free(topic_id, p)]
+        if free:
+            gained[topic_id] = dict.fromkeys(free, around.target_epoch)
+        waits |= len(free) < len(new)
     if lost and _still_owns(around.owned, lost):
         return replace(
             member,
@@ -183,7 +191,8 @@ def _still_owns(owned: Owned | None, assigned: Assigned) -> bool:
 
 def merged(first: Assigned, second: Assigned) -> Assigned:
     """The partitions of both."""
-    return {
-        topic_id: {**first.get(topic_id, {}), **second.get(topic_id, {})}
-        for topic_id in first.keys() | second.keys()
-    }
+    found = dict(first)
+    for topic_id, partitions in second.items():
+        before = first.get(topic_id)
+        found[topic_id] = {**before, **partitions} if before else partitions
+    return found

@@ -21,10 +21,7 @@ from kafkalite.group_coordinator.consumer_member import (
 )
 from kafkalite.group_coordinator.modern_protocol import new_targets_are_due, set_targets
 from kafkalite.group_coordinator.services import GroupServices
-from kafkalite.group_coordinator.subscriptions import (
-    candidates,
-    partition_counts,
-)
+from kafkalite.group_coordinator.subscriptions import TopicIds, candidates
 
 
 class ConsumerTargets:
@@ -90,15 +87,15 @@ class ConsumerTargets:
         subscription_changed: bool,
     ) -> ConsumerMember:
         """Steps 2 and 3. Returns the member as it is then."""
-        group = changes.group
-        self._assign(changes)
+        group, ids = changes.group, TopicIds(self._topics)
+        self._assign(changes, ids)
         member = group.members[member_id]
         if member.is_reconciled_to(group.assignment_epoch) and not subscription_changed:
             return member
         around = Surroundings(
             target=group.targets.get(member_id, {}),
             target_epoch=group.assignment_epoch,
-            subscribed=frozenset(partition_counts(group.topics_of(member), self._topics)),
+            subscribed=ids.of(group.topics_of(member)),
             owned=owned,
             is_free=group.is_free,
             subscription_changed=subscription_changed,
@@ -108,12 +105,10 @@ class ConsumerTargets:
             changes.add(consumer_records.current_assignment(group.group_id, updated))
         return group.members[member_id]
 
-    def _assign(self, changes: Changes[ConsumerGroup]) -> None:
+    def _assign(self, changes: Changes[ConsumerGroup], ids: TopicIds) -> None:
         group, services = changes.group, self._services
         if group.epoch <= group.assignment_epoch or not new_targets_are_due(services, group):
             return
         name = group.preferred_assignor() or services.config.group_consumer_assignors[0]
-        targets = ASSIGNORS[name](
-            candidates(group, self._topics), partition_counts(group.subscribed_topics, self._topics)
-        )
+        targets = ASSIGNORS[name](candidates(group, ids), ids.counts(group.subscribed_topics))
         set_targets(services, changes, targets, consumer_records.target)

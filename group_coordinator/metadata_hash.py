@@ -61,7 +61,8 @@ def topic_hash(topic_id: UUID, name: str, partition_count: int, racks: Racks) ->
     else:
         partitions = pack(f"<{partition_count}i", *range(partition_count))
     # Java's UUID is two longs, the most significant bits first.
-    identity = topic_id.bytes[7::-1] + topic_id.bytes[:7:-1]
+    number = topic_id.bytes
+    identity = number[7::-1] + number[:7:-1]
     return _xxh3(_MAGIC + identity + _string(name) + pack("<i", partition_count) + partitions)
 
 
@@ -71,7 +72,8 @@ def _utf16(text: str) -> bytes:
 
 
 def _string(text: str) -> bytes:
-    return text.encode("utf-16-le") + _units(text)
+    units = text.encode("utf-16-le")
+    return units + pack("<i", len(units) // 2)
 
 
 def _units(text: str) -> bytes:

@@ -23,6 +23,7 @@ from kafkalite.group_coordinator.heartbeat_checks import group_not_found
 from kafkalite.group_coordinator.modern_group import ModernGroup, ModernGroupState
 from kafkalite.group_coordinator.modern_member import ModernMember
 from kafkalite.group_coordinator.share_records import StateTopic, StateTopics
+from kafkalite.group_coordinator.subscriptions import union_of
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.stored.share_group_current_member_assignment import (
     ShareGroupCurrentMemberAssignmentValue,
@@ -73,7 +74,7 @@ class ShareGroup(ModernGroup[ShareMember, Target]):
 
     @property
     def subscribed_topics(self) -> frozenset[str]:
-        return frozenset[str]().union(*map(self.topics_of, self.members.values()))
+        return union_of(map(self.topics_of, self.members.values()))
 
     def depends_on(self, topics: Collection[str]) -> bool:
         return not self.subscribed_topics.isdisjoint(topics)

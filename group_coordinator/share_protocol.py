@@ -36,10 +36,7 @@ from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.share_assignor import assign_simple
 from kafkalite.group_coordinator.share_group import ShareGroup, ShareMember
 from kafkalite.group_coordinator.share_states import ShareStates
-from kafkalite.group_coordinator.subscriptions import (
-    candidates,
-    partition_counts,
-)
+from kafkalite.group_coordinator.subscriptions import TopicIds, candidates
 from kafkalite.wire.messages.share_group_heartbeat import (
     Assignment,
     ShareGroupHeartbeatRequest,
@@ -98,8 +95,9 @@ class ShareProtocol(ModernProtocol[ShareGroup, ShareMember, ShareGroupHeartbeatR
         )
         changes = self.changes(group)
         raised = self._update_member(changes, _updated(before, caller, request))
-        self._assign(changes)
-        member = self._reconcile(changes, request.member_id, raised)
+        ids = TopicIds(self._topics)
+        self._assign(changes, ids)
+        member = self._reconcile(changes, request.member_id, raised, ids)
         to_initialize = self._states.note_missing(changes)
         self.commit(changes)
         written()
@@ -143,22 +141,24 @@ class ShareProtocol(ModernProtocol[ShareGroup, ShareMember, ShareGroupHeartbeatR
         group.is_metadata_stale = False
         return raises
 
-    def _assign(self, changes: Changes[ShareGroup]) -> None:
+    def _assign(self, changes: Changes[ShareGroup], ids: TopicIds) -> None:
         """Step 2."""
         group, services = changes.group, self._services
         if group.epoch <= group.assignment_epoch or not new_targets_are_due(services, group):
             return
-        counts = partition_counts(group.subscribed_topics, self._topics)
-        targets = assign_simple(candidates(group, self._topics), counts, group.is_ready)
+        counts = ids.counts(group.subscribed_topics)
+        targets = assign_simple(candidates(group, ids), counts, group.is_ready)
         set_targets(services, changes, targets, share_records.target)
 
-    def _reconcile(self, changes: Changes[ShareGroup], member_id: str, raised: bool) -> ShareMember:
+    def _reconcile(
+        self, changes: Changes[ShareGroup], member_id: str, raised: bool, ids: TopicIds
+    ) -> ShareMember:
         """Step 3. Returns the member as it is then."""
         group = changes.group
         member = group.members[member_id]
         if member.member_epoch == group.assignment_epoch and not raised:
             return member
-        subscribed = partition_counts(member.subscribed_topic_names, self._topics)
+        subscribed = ids.of(member.subscribed_topic_names)
         target = group.targets.get(member_id, {})
         assigned: Target = {topic: target[topic] for topic in target if topic in subscribed}
         updated = replace(member, assigned=assigned)

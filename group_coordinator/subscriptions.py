@@ -110,6 +110,12 @@ def encoded_assignment(by_name: Mapping[str, Sequence[int]], subscription: bytes
     return encode(assignment, version)
 
 
+def union_of(subscriptions: Iterable[frozenset[str]]) -> frozenset[str]:
+    """All topics of these. Those of members with the same subscription are looked at once."""
+    different = set(subscriptions)
+    return next(iter(different)) if len(different) == 1 else frozenset[str]().union(*different)
+
+
 def partition_counts(topics: Iterable[str], view: TopicsView) -> dict[UUID, int]:
     """Ids and partition counts of those topics that exist."""
     found: dict[UUID, int] = {}
@@ -118,6 +124,34 @@ def partition_counts(topics: Iterable[str], view: TopicsView) -> dict[UUID, int]
         if topic_id is not None:
             found[topic_id] = view.partition_count(name)
     return found
+
+
+class TopicIds:
+    """Ids and partition counts of topics, as they are in one turn of the loop.
+
+    Members that subscribe to the same topics, as most members of a group do, share one set of ids.
+    """
+
+    __slots__ = ("_counts", "_ids", "_view")
+
+    def __init__(self, view: TopicsView) -> None:
+        self._view = view
+        self._counts: dict[frozenset[str], dict[UUID, int]] = {}
+        self._ids: dict[frozenset[str], frozenset[UUID]] = {}
+
+    def counts(self, topics: frozenset[str]) -> dict[UUID, int]:
+        """The same as `partition_counts`."""
+        found = self._counts.get(topics)
+        if found is None:
+            found = self._counts[topics] = partition_counts(topics, self._view)
+        return found
+
+    def of(self, topics: frozenset[str]) -> frozenset[UUID]:
+        """The ids of those topics that exist."""
+        found = self._ids.get(topics)
+        if found is None:
+            found = self._ids[topics] = frozenset(self.counts(topics))
+        return found
 
 
 def by_name(partitions: Mapping[UUID, Iterable[int]], view: TopicsView) -> dict[str, list[int]]:
@@ -138,13 +172,13 @@ class Subscribed(Protocol[M]):
     def topics_of(self, member: M) -> frozenset[str]: ...
 
 
-def candidates(group: Subscribed[M], view: TopicsView) -> list[Candidate]:
+def candidates(group: Subscribed[M], ids: TopicIds) -> list[Candidate]:
     """The members of a group, for an assignor."""
     return [
         Candidate(
             member.member_id,
             member.instance_id,
-            frozenset(partition_counts(group.topics_of(member), view)),
+            ids.of(group.topics_of(member)),
             group.targets.get(member.member_id, {}),
         )
         for member in group.members.values()

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from kafkalite.wire.schema import Field, Shape, fields_of
@@ -58,10 +59,37 @@ def default_value(field: Field) -> Any:
 
 def rows_of(message: object) -> tuple[Any, ...]:
     """A message as a row."""
-    return tuple(
-        _converted(field, getattr(message, field.name), rows_of)
-        for field in fields_of(type(message))
+    values, nested = _plans.get(type(message)) or _plan_of(type(message))
+    row: tuple[Any, ...] = values(message)
+    if not nested:
+        return row
+    converted = list(row)
+    for place, field in nested:
+        converted[place] = _converted(field, converted[place], rows_of)
+    return tuple(converted)
+
+
+_Plan = tuple[Callable[[Any], tuple[Any, ...]], list[tuple[int, Field]]]
+# By class: what takes the values of all fields, and the places of lists and structs among them.
+_plans: dict[type[Any], _Plan] = {}
+
+
+def _plan_of(class_: type[Any]) -> _Plan:
+    fields = fields_of(class_)
+    names = [field.name for field in fields]
+    # attrgetter makes a tuple of two values and more.
+    values: Callable[[Any], tuple[Any, ...]] = (
+        attrgetter(*names)
+        if len(names) > 1
+        else lambda message: tuple(getattr(message, name) for name in names)
     )
+    nested = [
+        (place, field)
+        for place, field in enumerate(fields)
+        if field.shape is Shape.ARRAY or isinstance(field.element, type)
+    ]
+    plan = _plans[class_] = values, nested
+    return plan
 
 
 def message_of_row(class_: Any, row: tuple[Any, ...]) -> Any:

@@ -118,6 +118,8 @@ class MetadataImage:
         self.offset = -1
         self.features: dict[str, int] = {}
         self.brokers: dict[int, BrokerState] = {}
+        # A node without one is not there. Groups ask once per topic.
+        self.racks: dict[int, str] = {}
         self.topics: dict[str, TopicState] = {}
         self.topics_by_id: dict[UUID, TopicState] = {}
         # Names that differ only in '.' and '_' would collide in the names of metrics.
@@ -161,6 +163,9 @@ class MetadataImage:
             in_controlled_shutdown=record.in_controlled_shutdown,
             registration=record,
         )
+        self.racks.pop(record.broker_id, None)
+        if record.rack is not None:
+            self.racks[record.broker_id] = record.rack
 
     def _change_broker(self, record: BrokerRegistrationChangeRecord) -> None:
         broker = self.brokers[record.broker_id]
@@ -171,6 +176,7 @@ class MetadataImage:
 
     def _unregister_broker(self, record: UnregisterBrokerRecord) -> None:
         self.brokers.pop(record.broker_id, None)
+        self.racks.pop(record.broker_id, None)
 
     def _add_topic(self, record: TopicRecord) -> None:
         topic = TopicState(record.name, record.topic_id)

@@ -94,8 +94,7 @@ class TopicNames:
 
     def partition_racks(self, topic: str) -> Sequence[Sequence[str]]:
         image = self._cluster.image
-        brokers = image.brokers.values()
-        racks = {each.node_id: each.rack for each in brokers if each.rack is not None}
+        racks = image.racks
         state = image.topics.get(topic) if racks else None
         if state is None:
             return ()

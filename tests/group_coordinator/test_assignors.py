@@ -114,6 +114,15 @@ def test_uniform_is_quick_with_a_thousand_members():
     assert all(len(targets[each.member_id][topic]) == 1 for each in members)
 
 
+def test_uniform_is_quick_with_a_hundred_members_of_ten_thousand_topics():
+    """It took 800 ms when every topic looked at every member."""
+    topics = [UUID(int=each) for each in range(10_000)]
+    members = [Candidate(f"m{each}", None, frozenset(topics), {}) for each in range(100)]
+    counts = dict.fromkeys(topics, 1)
+    assert least_seconds(lambda: assign_uniform(members, counts)) < 0.4
+    assert {len(target) for target in assign_uniform(members, counts).values()} == {100}
+
+
 def test_range_gives_each_topic_in_ranges():
     targets = assign_range(candidates((A, B), (A, B), (A,)), {A: 7, B: 3})
     assert targets == {

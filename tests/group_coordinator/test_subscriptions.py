@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import logging
+from uuid import UUID
 
 import pytest
 
 from kafkalite.group_coordinator.subscriptions import (
     MOST_TOPICS,
+    TopicIds,
     assignment_from,
     subscribed_topics_of,
 )
 from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkalite.wire.messages.stored import encode
 from tests.group_coordinator.consumers import orders
+from tests.group_coordinator.in_memory import MemoryTopics
 
 
 async def test_a_regular_expression_matches_whole_names(autojump_clock, world):
@@ -49,6 +52,22 @@ def test_a_malformed_subscription_is_logged_with_group_and_member(
 
 def subscription(*topics: str) -> bytes:
     return encode(ConsumerProtocolSubscription(topics=list(topics)), 0)
+
+
+def test_topics_of_members_alike_are_looked_at_once() -> None:
+    class Seen(MemoryTopics):
+        def topic_id(self, topic: str) -> UUID | None:
+            asked.append(topic)
+            return super().topic_id(topic)
+
+    asked: list[str] = []
+    topics = Seen()
+    ids = TopicIds(topics)
+    for _ in range(100):
+        of_both = ids.of(frozenset({"orders", "payments", "missing"}))
+    assert sorted(asked) == ["missing", "orders", "payments"]
+    assert of_both == {topics.ids["orders"], topics.ids["payments"]}
+    assert ids.counts(frozenset({"orders"})) == {topics.ids["orders"]: 4}
 
 
 def test_very_large_subscriptions_are_not_read(caplog: pytest.LogCaptureFixture) -> None:

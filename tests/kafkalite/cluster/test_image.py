@@ -13,8 +13,10 @@ from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelReco
 from kafkalite.wire.messages.stored.no_op_record import NoOpRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
+from kafkalite.wire.messages.stored.register_broker_record import RegisterBrokerRecord
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
+from kafkalite.wire.messages.stored.unregister_broker_record import UnregisterBrokerRecord
 
 ID = UUID(int=1)
 
@@ -92,6 +94,16 @@ def test_an_entity_without_quotas_is_gone(image: MetadataImage) -> None:
         image.apply(ClientQuotaRecord(entity=parts, key="k", value=1.0, remove=remove))
         entity = (("client-id", None), ("user", None))
         assert image.quotas == ({} if remove else {entity: {"k": 1.0}})
+
+
+def test_the_racks_are_those_of_the_registered_nodes(image: MetadataImage) -> None:
+    image.apply(RegisterBrokerRecord(broker_id=1, rack="a"))
+    image.apply(RegisterBrokerRecord(broker_id=2, rack=None))
+    image.apply(RegisterBrokerRecord(broker_id=3, rack="b"))
+    assert image.racks == {1: "a", 3: "b"}
+    image.apply(RegisterBrokerRecord(broker_id=1, rack=None))
+    image.apply(UnregisterBrokerRecord(broker_id=3))
+    assert image.racks == {}
 
 
 def test_records_of_other_kinds_change_nothing(image: MetadataImage) -> None:
