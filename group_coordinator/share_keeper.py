@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Coroutine, Generator, Mapping
+from functools import partial
+from typing import Any, Final, Protocol
 from uuid import UUID
 
 from kafkalite.wire.errors import KafkaError
@@ -15,6 +16,12 @@ Partitions = Mapping[UUID, Collection[int]]
 
 Refusals = Mapping[tuple[UUID, int], KafkaError]
 """Errors of the share coordinator, by topic and partition."""
+
+
+Work = Callable[[], Coroutine[Any, Any, None]]
+
+# More partitions are asked about in slices.
+_AT_ONCE: Final = 256
 
 
 class SeenStates(Protocol):
@@ -37,8 +44,8 @@ class ShareStateKeeper(Protocol):
         """The states, if they are kept in this process."""
         ...
 
-    def soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Do this now if it does not have to wait, else in a task."""
+    def soon(self, work: Work, count: int) -> None:
+        """Do this, about so many partitions, now if it does not have to wait, else in a task."""
         ...
 
     async def initialize_states(
@@ -60,45 +67,89 @@ class StatesNextDoor(SeenStates, Protocol):
     def delete_state(self, group_id: str, topic_id: UUID, partition: int) -> None: ...
 
 
-class KeeperNextDoor:
-    """The keeper over a share coordinator in this process. It never has to wait."""
+class LongWork(Protocol):
+    """Runs what is too long to be done at once."""
 
-    def __init__(self, states: StatesNextDoor) -> None:
+    def start(self, work: Work) -> None:
+        """Do it in a task."""
+        ...
+
+    async def in_slices(self, steps: Generator[None, None, Refusals]) -> Refusals:
+        """Take steps in the caller's task; others have their turn in between."""
+        ...
+
+
+class KeeperNextDoor:
+    """The keeper over a share coordinator in this process.
+
+    It does not wait, except for many partitions, each of which takes 70 microseconds: `long_work`
+    has them done in slices, in a task. Without it all are done at once.
+    """
+
+    def __init__(self, states: StatesNextDoor, long_work: LongWork | None = None) -> None:
         self._states = states
+        self._long_work = long_work
 
     @property
     def next_door(self) -> SeenStates | None:
         return self._states
 
-    def soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        finished(work())
+    def soon(self, work: Work, count: int) -> None:
+        if count <= _AT_ONCE or self._long_work is None:
+            finished(work())
+        else:
+            self._long_work.start(work)
 
     async def initialize_states(
         self, group_id: str, state_epoch: int, offsets: Offsets
     ) -> Refusals:
-        refused: dict[tuple[UUID, int], KafkaError] = {}
-        for topic_id, partitions in offsets.items():
-            for partition, start_offset in partitions.items():
-                try:
-                    self._states.initialize_state(
-                        group_id, topic_id, partition, state_epoch, start_offset
-                    )
-                except KafkaError as error:
-                    refused[topic_id, partition] = error
-        return refused
+        def initialize(topic_id: UUID, partition: int) -> None:
+            self._states.initialize_state(
+                group_id, topic_id, partition, state_epoch, offsets[topic_id][partition]
+            )
+
+        return await self._ask_each(initialize, offsets)
 
     async def delete_states(self, group_id: str, partitions: Partitions) -> Refusals:
-        refused: dict[tuple[UUID, int], KafkaError] = {}
-        for topic_id, indexes in partitions.items():
-            for partition in indexes:
-                try:
-                    self._states.delete_state(group_id, topic_id, partition)
-                except KafkaError as error:
-                    refused[topic_id, partition] = error
-        return refused
+        return await self._ask_each(partial(self._states.delete_state, group_id), partitions)
+
+    async def _ask_each(self, ask: Callable[[UUID, int], None], partitions: Partitions) -> Refusals:
+        steps = _asking(ask, partitions)
+        if count_of(partitions) <= _AT_ONCE or self._long_work is None:
+            return _at_once(steps)
+        return await self._long_work.in_slices(steps)
 
     async def seen(self, group_id: str, partitions: Partitions) -> SeenStates:
         return self._states
+
+
+def count_of(partitions: Partitions) -> int:
+    """The number of partitions of all topics."""
+    return sum(map(len, partitions.values()))
+
+
+def _asking(
+    ask: Callable[[UUID, int], None], partitions: Partitions
+) -> Generator[None, None, Refusals]:
+    """Ask about each partition, one a step; the refusals."""
+    refused: dict[tuple[UUID, int], KafkaError] = {}
+    for topic_id, indexes in partitions.items():
+        for partition in indexes:
+            try:
+                ask(topic_id, partition)
+            except KafkaError as error:
+                refused[topic_id, partition] = error
+            yield
+    return refused
+
+
+def _at_once(steps: Generator[None, None, Refusals]) -> Refusals:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            refused: Refusals = done.value
+            return refused
 
 
 def finished(work: Coroutine[Any, Any, Any]) -> Any:

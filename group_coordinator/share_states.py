@@ -9,14 +9,21 @@ Source of the rules: Kafka's GroupMetadataManager, GroupCoordinatorService (KIP-
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from uuid import UUID
 
 from kafkalite.group_coordinator import share_records
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.share_group import ShareGroup
-from kafkalite.group_coordinator.share_keeper import Offsets, Refusals, ShareStateKeeper
+from kafkalite.group_coordinator.share_keeper import (
+    Offsets,
+    Refusals,
+    ShareStateKeeper,
+    count_of,
+)
 from kafkalite.group_coordinator.share_records import StateTopic, StateTopics
 from kafkalite.log.loggers import logger_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -93,17 +100,16 @@ class ShareStates:
 
     def initialize_soon(self, group: ShareGroup, offsets: Offsets) -> None:
         """The same as `initialize`. An error is logged: the next heartbeats try again."""
-        self.keeper.soon(lambda: self._initialize_and_say(group, offsets))
+        work = partial(self._initialize_and_say, group, offsets)
+        self.keeper.soon(work, count_of(offsets))
 
     async def _initialize_and_say(self, group: ShareGroup, offsets: Offsets) -> None:
         try:
-            for (topic_id, partition), error in (await self.initialize(group, offsets)).items():
+            refused = await self.initialize(group, offsets)
+            # They may be many, and what is wrong is the same with most of them.
+            for message, count in Counter(map(str, refused.values())).items():
                 _logger.warning(
-                    "%s: no share state for partition %d of %s: %s",
-                    group.group_id,
-                    partition,
-                    topic_id,
-                    error,
+                    "%s: no share state for %d partition(s): %s", group.group_id, count, message
                 )
         except KafkaError as error:
             _logger.warning("%s: what was initialized is not noted: %s", group.group_id, error)

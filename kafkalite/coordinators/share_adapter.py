@@ -18,6 +18,7 @@ import trio
 
 from kafkalite.cluster.image import GROUP_RESOURCE
 from kafkalite.config.choices import keeps_share_states
+from kafkalite.coordinators.long_work import LongWork
 from kafkalite.requests.slices import at_once
 from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
 from kafkalite.supervision import every, supervised
@@ -77,6 +78,7 @@ class ShareServices:
         self._clock = clock
         self._now_ms = clock.now_ms
         self._needed = trio.Event()
+        self._long_work = LongWork()
         self._coordinator: ShareCoordinator | None = None
         self._partitions: SharePartitions | None = None
         self._settings: ShareGroupSettings | None = None
@@ -90,6 +92,7 @@ class ShareServices:
         async with trio.open_nursery() as nursery:
             if self.persister is not None:
                 nursery.start_soon(supervised, "share states", self.persister.run)
+            nursery.start_soon(supervised, "many share states", self._long_work.run)
             await self._needed.wait()
             nursery.start_soon(supervised, "share groups", self._run)
 
@@ -180,7 +183,7 @@ class ShareServices:
             return self.persister
         from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
 
-        return KeeperNextDoor(self._states)
+        return KeeperNextDoor(self._states, self._long_work)
 
     @property
     def _states(self) -> ShareServices | UnkeptShareStates:
@@ -249,8 +252,7 @@ class ShareServices:
 
         From then on states may be asked for.
         """
-        if self.persister is not None:
-            await context.connection.move_to_task()
+        await context.connection.move_to_task()
         if self._lacks_topic(names):
             await self._topics.ready_internal(SHARE_STATE_TOPIC, context)
 

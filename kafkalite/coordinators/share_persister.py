@@ -156,7 +156,7 @@ class SharePersister:
         writes = self._writes.get(key)
         if writes is None:
             writes = self._writes[key] = _Writes()
-            self.soon(partial(self._write_all, key, writes))
+            self._send.send_nowait(partial(self._write_all, key, writes))
         last = writes.waiting[-1] if writes.waiting else None
         if last is not None and (last.state_epoch, last.leader_epoch) == (
             state_epoch,
@@ -216,8 +216,8 @@ class SharePersister:
         """None: they are on whatever broker."""
         return None
 
-    def soon(self, work: Callable[[], Awaitable[object]]) -> None:
-        """Do this in a task."""
+    def soon(self, work: Callable[[], Awaitable[object]], count: int) -> None:
+        """Do this in a task, about however many partitions it is."""
         self._send.send_nowait(work)
 
     async def initialize_states(

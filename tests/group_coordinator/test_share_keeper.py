@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 import pytest
 import trio
 
-from kafkalite.group_coordinator.share_keeper import KeeperNextDoor, finished
+from kafkalite.group_coordinator.share_keeper import KeeperNextDoor, count_of, finished
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.in_memory import ShareStates
 
@@ -41,8 +42,47 @@ def test_soon_is_now() -> None:
     async def work() -> None:
         done.append(1)
 
-    KeeperNextDoor(ShareStates()).soon(work)
+    KeeperNextDoor(ShareStates()).soon(work, 1)
     assert done == [1]
+
+
+class InTask:
+    """Work that was started, and the steps that were taken."""
+
+    def __init__(self) -> None:
+        self.started: list[Any] = []
+        self.step_count = 0
+
+    def start(self, work: Any) -> None:
+        self.started.append(work)
+
+    async def in_slices(self, steps: Any) -> Any:
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                return done.value
+            self.step_count += 1
+            await trio.lowlevel.checkpoint()
+
+
+async def test_many_are_asked_about_in_slices() -> None:
+    states, in_task = ShareStates(), InTask()
+    keeper = KeeperNextDoor(states, in_task)
+    many = {T: dict.fromkeys(range(200), -1), U: dict.fromkeys(range(57), -1)}
+
+    async def work() -> None:
+        assert await keeper.initialize_states("g", 3, many) == {}
+
+    keeper.soon(work, count_of(many))
+    assert states.kept == {}
+    (started,) = in_task.started
+    await started()
+    assert len(states.kept) == in_task.step_count == 257
+    assert await keeper.delete_states("g", many) == {}
+    assert (states.kept, in_task.step_count) == ({}, 2 * 257)
+    few = {T: dict.fromkeys(range(200), -1)}
+    assert finished(keeper.initialize_states("g", 3, few)) == {}
 
 
 async def test_what_never_waits_must_not() -> None:

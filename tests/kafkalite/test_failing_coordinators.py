@@ -27,13 +27,16 @@ from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.kafkalite.apis import share_state
 from tests.kafkalite.apis.test_push_telemetry import Pusher, shown
 from tests.kafkalite.telemetry.pushes import gauge, pushed
 from tests.kafkalite.test_failing_disk import is_writable, join
 from tests.kafkalite.transactional import TOPIC, Transactional
+from tests.kafkalite.until import until
 
 MOST_LINES = 6
+MANY = 300
 SECONDS = 60
 CONFIG: dict[str, Any] = {
     "offsets.topic.num.partitions": 1,
@@ -134,6 +137,28 @@ class World:
         return self.has_no_transaction() and is_marked
 
 
+class ShareMember:
+    """A member of a share group, and how many partitions it has."""
+
+    def __init__(self, client: Any, topic: str) -> None:
+        self._client = client
+        self._topic = topic
+        self._epoch = 0
+        self.count = 0
+
+    async def beat(self) -> None:
+        names = [] if self._epoch else [self._topic]
+        request = ShareGroupHeartbeatRequest(
+            "queue", "m", self._epoch, subscribed_topic_names=names or None
+        )
+        answer = await self._client.ask(request)
+        assert answer.error_code == ErrorCode.NONE
+        self._epoch = answer.member_epoch
+        if answer.assignment is not None:
+            topics = answer.assignment.topic_partitions
+            self.count = sum(len(each.partitions) for each in topics)
+
+
 class Job(NamedTuple):
     """`prefix` begins the names of the directories whose files fail; `after` is when it is due."""
 
@@ -229,6 +254,33 @@ async def check_failing(
         await finished(world, job)
     else:
         assert len(offline) == len(watched.failed)
+
+
+@pytest.mark.slow
+async def test_many_share_states_outlive_a_full_disk(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, connect: Any
+) -> None:
+    """They are begun in slices, in a task."""
+    config = {"log.dirs": str(tmp_path), **CONFIG, "group.share.initialize.retry.interval.ms": 1}
+    async with test_broker(config) as broker:
+        broker.create_topic("many", MANY)
+        client = await connect(broker)
+        await Transactional(client).find_coordinators()
+        await share_state.find_coordinator(client, broker.topic_id("many"))
+        watched = Watched(broker._default.files, SHARE_STATE_TOPIC)
+        watched.is_on, watched.failing, watched.error = True, "write", errno.ENOSPC
+        member = ShareMember(client, "many")
+        await member.beat()
+        await until(lambda: f"no share state for {MANY} partition(s)" in caplog.text)
+        said = [each for each in caplog.messages if "share state for" in each]
+        assert len(said) == 1
+        await member.beat()
+        assert member.count == 0
+        watched.is_on = False
+        with trio.fail_after(SECONDS):
+            while member.count < MANY:
+                await broker.asynchronous.clock.advance("1s")
+                await member.beat()
 
 
 @pytest.mark.slow

@@ -65,6 +65,7 @@ FAILING_DISKS = {
     "leader balance": (METADATA, EACH, "leader balance"),
     "log.flush.offset.checkpoint.interval.ms": (LOG, EACH, "checkpoint"),
     "log.retention.check.interval.ms": (LOG, EACH, "retention"),
+    "many share states": (COORDINATORS, "test_many_share_states_outlive_a_full_disk", ""),
     "metrics": (COORDINATORS, "test_metrics_are_there_while_no_disk_works", ""),
     "offline logs": (DISK, "test_the_opening_of_offline_logs_outlives_each_of_its_operations", ""),
     "producer.id.expiration.check.interval.ms": (LOG, EACH, "producers"),

@@ -155,6 +155,6 @@ async def test_what_is_to_be_done_soon_is_done(autojump_clock: MockClock, world:
     async def work() -> None:
         done.set()
 
-    world.persister.soon(work)
+    world.persister.soon(work, 1)
     with trio.fail_after(1):
         await done.wait()
