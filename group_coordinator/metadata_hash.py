@@ -12,6 +12,8 @@ from struct import pack
 from typing import Final
 from uuid import UUID
 
+from xxhash import xxh3_64_digest
+
 from kafkalite.group_coordinator.topics_view import TopicsView
 
 _MAGIC = b"\0"
@@ -82,6 +84,5 @@ def _units(text: str) -> bytes:
 
 
 def _xxh3(data: bytes) -> int:
-    from xxhash import xxh3_64_digest  # with the first group of the newer protocols
-
-    return int.from_bytes(xxh3_64_digest(data), "big", signed=True)
+    digest: bytes = xxh3_64_digest(data)
+    return int.from_bytes(digest, "big", signed=True)
