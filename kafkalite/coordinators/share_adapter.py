@@ -18,8 +18,7 @@ import trio
 
 from kafkalite.cluster.image import GROUP_RESOURCE
 from kafkalite.config.choices import keeps_share_states
-from kafkalite.coordinators.long_work import LongWork
-from kafkalite.requests.slices import at_once
+from kafkalite.requests.slices import LongWork, at_once
 from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
 from kafkalite.supervision import every, supervised
 from kafkalite.wire.compression import Compression

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
+from math import inf
 from time import monotonic
 from typing import Any, Final, TypeVar, cast
 
@@ -129,6 +130,25 @@ async def in_slices_of_task(steps: WaitingSteps[T]) -> T:
                 gc.collect(1)
                 await trio.lowlevel.checkpoint()
                 until = monotonic() + SLICE_SECONDS
+
+
+class LongWork:
+    """Work that is too long for one turn. A task does what is started, one after the other."""
+
+    def __init__(self) -> None:
+        self._send, self._receive = trio.open_memory_channel[Callable[[], Awaitable[None]]](inf)
+
+    async def run(self) -> None:
+        """Do what is started, for ever."""
+        async for work in self._receive:
+            await work()
+
+    def start(self, work: Callable[[], Awaitable[None]]) -> None:
+        self._send.send_nowait(work)
+
+    async def in_slices(self, steps: Steps[T]) -> T:
+        """The result of steps that are taken in the caller's task."""
+        return await in_slices_of_task(steps)
 
 
 def mapped(work: Callable[[A], T], items: Iterable[A]) -> Steps[list[T]]:

@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from kafkalite.requests import slices
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import (
+    LongWork,
     Steps,
     at_once,
     batches,
@@ -217,3 +219,28 @@ def test_many_elements_are_those_of_large_frames() -> None:
     assert is_long(context, topics)
     assert is_long(context, [("t", [1])] * 300)
     assert not is_long(context, [("t", [1] * 100)])
+
+
+async def test_long_work_that_is_started_is_done_in_its_order(
+    autojump_clock: trio.testing.MockClock, nursery: trio.Nursery
+) -> None:
+    long_work, done = LongWork(), list[str]()
+
+    def steps() -> Steps[int]:
+        yield
+        return 7
+
+    async def first() -> None:
+        await trio.sleep(1)
+        assert await long_work.in_slices(steps()) == 7
+        done.append("first")
+
+    async def second() -> None:
+        done.append("second")
+
+    long_work.start(first)
+    long_work.start(second)
+    assert done == []
+    nursery.start_soon(long_work.run)
+    await trio.sleep(2)
+    assert done == ["first", "second"]
