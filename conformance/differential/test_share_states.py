@@ -11,6 +11,7 @@ import pytest
 
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair
+from conformance.harness.members import NOT_YET
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages import (
     delete_share_group_state,
@@ -34,6 +35,24 @@ def queue(pair: Pair, topic: str) -> str:
     return topic
 
 
+def _summary_of_all() -> Any:
+    """Asks each partition of the topic of states: keys that end with the digits after each other
+    have hashes after each other."""
+    messages = read_share_group_state_summary
+    asked = [messages.PartitionData(partition=each, leader_epoch=0) for each in range(10)]
+    topics = [messages.ReadStateSummaryData(topic_id=UNKNOWN, partitions=asked)]
+    return messages.ReadShareGroupStateSummaryRequest(group_id="g", topics=topics)
+
+
+_ASKS_ALL = _summary_of_all()
+
+
+def _all_loaded(answer: Any) -> bool:
+    return all(
+        each.error_code not in NOT_YET for result in answer.results for each in result.partitions
+    )
+
+
 def make_share_states(pair: Pair) -> None:
     """Have both sides make the topic of share states, and wait for its coordinators."""
     for side in pair.sides:
@@ -44,6 +63,7 @@ def make_share_states(pair: Pair) -> None:
             find,
             lambda answer: answer.coordinators[0].error_code == 0,
         )
+        side.until(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 1, _ASKS_ALL, _all_loaded)
     pair.settle()
 
 
