@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -306,8 +306,8 @@ async def _serve(
     import trio
 
     from kafkalite.broker import Broker
-    from kafkalite.replica.many_partitions import freeze_when_grown
     from kafkalite.requests.slices import in_slices_of_task
+    from kafkalite.server.collector import freeze_when_grown, short_collections
     from kafkalite.server.listener import StartError
 
     async def stop_on_signal(signals: AsyncIterator[int]) -> None:
@@ -321,7 +321,10 @@ async def _serve(
     gc.freeze()
     gc.enable()
     failure: StartError | None = None
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+    stopping = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
+    # Clusters beside a control port come and go, and are cycles.
+    collecting = short_collections() if isinstance(broker, Broker) else nullcontext()
+    with trio.open_signal_receiver(*stopping) as signals, collecting:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stop_on_signal, signals)
             try:

@@ -22,7 +22,7 @@ from kafkalite.control.process import ControlledProcess
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import CLEAN_SHUTDOWN
 from kafkalite.quorum_broker import QuorumBroker
-from kafkalite.replica.many_partitions import _MANY
+from kafkalite.server.collector import _MANY
 from kafkalite.server.watchdog import LONG_SECONDS
 from tests.kafkalite.test_quorum_broker import config, controllers
 from tests.kafkalite.until import until

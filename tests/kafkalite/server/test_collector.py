@@ -1,8 +1,9 @@
-"""The garbage collector passes over many partitions, and what is deleted is freed nevertheless."""
+"""The collector passes over what stays, and what is deleted is freed nevertheless."""
 
 from __future__ import annotations
 
 import gc
+import time
 import weakref
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafkalite.replica.many_partitions import freeze_when_grown
+from kafkalite.server.collector import freeze_when_grown, short_collections
 from kafkalite.testing import broker as test_broker
 
 
@@ -57,3 +58,45 @@ def test_what_is_garbage_does_not_stay_with_them() -> None:
     finally:
         gc.unfreeze()
         gc.enable()
+
+
+def full_collections(count: int) -> float:
+    """The longest of so many, in seconds, while others come and stay."""
+    stays: list[Any] = []
+    longest = 0.0
+    for _ in range(count):
+        stays.append([Itself() for _ in range(20_000)])
+        began = time.thread_time()
+        gc.collect()
+        longest = max(longest, time.thread_time() - began)
+    return longest
+
+
+def test_no_full_collection_goes_through_what_a_long_one_has_left() -> None:
+    before, callbacks = gc.get_threshold(), [*gc.callbacks]
+    try:
+        with short_collections():
+            assert gc.get_threshold()[2] < before[2]
+            frozen = gc.get_freeze_count()
+            with_it = full_collections(10)
+            assert gc.get_freeze_count() > frozen + 100_000
+    finally:
+        gc.unfreeze()
+    assert (gc.get_threshold(), gc.callbacks) == (before, callbacks)
+    assert with_it < full_collections(10) / 2
+
+
+def test_short_collections_keep_nothing() -> None:
+    gc.freeze()
+    try:
+        with short_collections():
+            frozen = gc.get_freeze_count()
+            garbage = Itself()
+            gc.collect()
+            freed = weakref.ref(garbage)
+            del garbage
+            gc.collect()
+            assert freed() is None
+            assert gc.get_freeze_count() <= frozen
+    finally:
+        gc.unfreeze()
