@@ -4,12 +4,13 @@ states."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from conformance.differential.broker_side import Side
+from conformance.differential.broker_side import OWN, Side, at
 from conformance.differential.comparison import Pair
 from conformance.harness.members import NOT_YET
 from kafkalite.wire.api_keys import ApiKey
@@ -25,6 +26,8 @@ from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 SHARE = 2
 NOT_COORDINATOR = 16
 UNKNOWN = UUID(int=77)
+# There are at most so many partitions of the topic of states.
+_ASKED = 10
 
 
 @pytest.fixture
@@ -39,7 +42,7 @@ def _summary_of_all() -> Any:
     """Asks each partition of the topic of states: keys that end with the digits after each other
     have hashes after each other."""
     messages = read_share_group_state_summary
-    asked = [messages.PartitionData(partition=each, leader_epoch=0) for each in range(10)]
+    asked = [messages.PartitionData(partition=each, leader_epoch=0) for each in range(_ASKED)]
     topics = [messages.ReadStateSummaryData(topic_id=UNKNOWN, partitions=asked)]
     return messages.ReadShareGroupStateSummaryRequest(group_id="g", topics=topics)
 
@@ -47,10 +50,20 @@ def _summary_of_all() -> Any:
 _ASKS_ALL = _summary_of_all()
 
 
-def _all_loaded(answer: Any) -> bool:
-    return all(
-        each.error_code not in NOT_YET for result in answer.results for each in result.partitions
-    )
+def _all_loaded(side: Side, of_first: Any) -> bool:
+    """True if each partition has a node that has loaded it. `of_first` is what node 1 answers."""
+    others = [
+        side.ask(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 1, _ASKS_ALL, at(node, OWN))
+        for node in side.nodes[1:]
+    ]
+    loaded = {
+        each.partition
+        for answer in (of_first, *others)
+        for result in answer.results
+        for each in result.partitions
+        if each.error_code not in NOT_YET
+    }
+    return loaded == set(range(_ASKED))
 
 
 def make_share_states(pair: Pair) -> None:
@@ -63,7 +76,7 @@ def make_share_states(pair: Pair) -> None:
             find,
             lambda answer: answer.coordinators[0].error_code == 0,
         )
-        side.until(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 1, _ASKS_ALL, _all_loaded)
+        side.until(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 1, _ASKS_ALL, partial(_all_loaded, side))
     pair.settle()
 
 
