@@ -65,15 +65,30 @@ def test_what_a_check_has_read_is_used(
     certificate(made)
     store = other_store() | other
     steps = made.check_stores(1, "ssl", store)
-    waits = 0
+    read_by_waits = 0
     for wait in steps:
-        assert len(readers) == waits
+        assert len(readers) == read_by_waits
         assert wait is not None
         wait()
-        waits += 1
+        read_by_waits = len(readers)
     config.dynamic_by_node = {1: store}
     assert certificate(made) == store["listener.name.ssl.ssl.keystore.certificate.chain"].strip()
-    assert len(readers) == waits == count
+    assert len(readers) == read_by_waits == count
+
+
+def test_a_thread_compares_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its modules take 15 ms to import."""
+    compared: list[bool] = []
+    monkeypatch.setattr(listener_security, "_check_names", lambda *_: compared.append(in_wait))
+    made = Security(BrokerConfig(tls_configs()), Image)
+    certificate(made)
+    in_wait = False
+    for wait in made.check_stores(1, "ssl", other_store()):
+        in_wait = True
+        assert wait is not None
+        wait()
+        in_wait = False
+    assert compared == [True]
 
 
 def test_what_was_checked_in_vain_is_not_used(readers: list[threading.Thread]) -> None:
