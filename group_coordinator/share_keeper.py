@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 from uuid import UUID
 
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import KafkaError
 
 Offsets = Mapping[UUID, Mapping[int, int]]
@@ -116,7 +117,7 @@ class KeeperNextDoor:
     async def _ask_each(self, ask: Callable[[UUID, int], None], partitions: Partitions) -> Refusals:
         steps = _asking(ask, partitions)
         if count_of(partitions) <= _AT_ONCE or self._long_work is None:
-            return _at_once(steps)
+            return drained(steps)
         return await self._long_work.in_slices(steps)
 
     async def seen(self, group_id: str, partitions: Partitions) -> SeenStates:
@@ -141,15 +142,6 @@ def _asking(
                 refused[topic_id, partition] = error
             yield
     return refused
-
-
-def _at_once(steps: Generator[None, None, Refusals]) -> Refusals:
-    while True:
-        try:
-            next(steps)
-        except StopIteration as done:
-            refused: Refusals = done.value
-            return refused
 
 
 def finished(work: Coroutine[Any, Any, Any]) -> Any:
