@@ -94,16 +94,18 @@ class ConsumerProtocol(
     ) -> ConsumerGroupHeartbeatResponse:
         """Take in a member that stays, joins or changes. Raises KafkaError if it is refused."""
         group = changes.group
+        member_id = request.member_id or self.new_member_id()
+        if member_id not in group.members:
+            self.check_room(group)
+        owned = owned_from(request.topic_partitions)
+        before = self._member_for(group, request, member_id, owned)
         if request.subscribed_topic_regex:
             # Imported with the handler. A bad expression is refused before anything changes.
             from kafkalite.group_coordinator.expressions import compile_expression
 
             compile_expression(request.subscribed_topic_regex)
-        member_id = request.member_id or self.new_member_id()
-        if member_id not in group.members:
-            self.check_room(group)
-        owned = owned_from(request.topic_partitions)
-        before = self._member_for(changes, request, member_id, owned)
+        if request.member_epoch == JOIN_EPOCH and before is _static(group, request):
+            before = self.replace_static(changes, before, member_id)
         subscription_changed = self.targets.update_member(
             changes, _updated(before, caller, request)
         )
@@ -162,15 +164,18 @@ class ConsumerProtocol(
 
     def _member_for(
         self,
-        changes: Changes[ConsumerGroup],
+        group: ConsumerGroup,
         request: ConsumerGroupHeartbeatRequest,
         member_id: str,
         owned: Owned | None,
     ) -> ConsumerMember:
-        """The member that sent the heartbeat; a new one, not in the group yet, if it joins."""
-        group, instance_id = changes.group, request.instance_id
+        """The member that sent the heartbeat; a new one, not in the group yet, if it joins.
+
+        A static member that comes back is found under the id that it had before.
+        """
+        instance_id = request.instance_id
         if instance_id is not None and request.member_epoch == JOIN_EPOCH:
-            static = group.static_member(instance_id)
+            static = _static(group, request)
             if static is None:
                 return group.new_member(member_id)
             if static.member_epoch != STATIC_LEAVE_EPOCH and static.classic is None:
@@ -179,7 +184,7 @@ class ConsumerProtocol(
                     f"Static member {member_id} with instance id {instance_id} cannot join the "
                     f"group because the instance id is owned by {static.member_id} member.",
                 )
-            return self.replace_static(changes, static, member_id)
+            return static
         if request.member_epoch == JOIN_EPOCH and member_id not in group.members:
             return group.new_member(member_id)
         member = self.known_member(group, member_id, instance_id)
@@ -271,6 +276,11 @@ class ConsumerProtocol(
         if member.classic is not None:
             return member.classic.session_timeout_ms
         return super()._session_timeout_ms(group, member)
+
+
+def _static(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> ConsumerMember | None:
+    """The static member that the request names, if it is in the group under any id."""
+    return None if request.instance_id is None else group.static_member(request.instance_id)
 
 
 def _updated(

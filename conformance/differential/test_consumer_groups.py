@@ -103,6 +103,33 @@ def test_expressions_that_are_none(pair: Pair, group: str, expression: str) -> N
     beat(pair, group, **joining(subscribed_topic_names=None, subscribed_topic_regex=expression))
 
 
+def test_an_expression_is_looked_at_after_the_member(pair: Pair, topic: str, group: str) -> None:
+    """Of two mistakes in one heartbeat, Apache Kafka tells the member's."""
+    pair.create_topic(topic, 1)
+    bad = {"subscribed_topic_regex": "["}
+    beat(pair, group, **joining(topic))
+    beat(pair, group, **joining(topic) | {"member_id": "m-2", "instance_id": "i"})
+    for fields in (
+        {"member_epoch": 2},
+        {"member_epoch": 9},
+        {"member_epoch": 2, "member_id": "m-3"},
+        {"member_epoch": 0, "member_id": "m-3", "instance_id": "i"},
+        {"member_epoch": 0, "member_id": "m-3", "instance_id": "j"},
+        {"member_epoch": 2, "member_id": "m-3", "instance_id": "i"},
+        {"member_epoch": 2, "instance_id": "i"},
+        {"member_epoch": 2, "instance_id": "j"},
+    ):
+        beat(pair, group, **joining(topic) | bad | fields)
+    beat(pair, group, member_id="m-2", instance_id="i", member_epoch=-2)
+    for member_id in ("m-2", "m-3"):
+        names = {"member_id": member_id, "instance_id": "i"}
+        beat(pair, group, **joining(topic) | bad | names)
+        describe(pair, group)
+        beat(pair, group, **joining(topic) | names)
+        describe(pair, group)
+        beat(pair, group, **names | {"member_epoch": -2})
+
+
 def test_a_member_alone(pair: Pair, topic: str, group: str) -> None:
     pair.create_topic(topic, 3)
     describe(pair, group)
