@@ -40,6 +40,8 @@ _LONGEST_FLUSH_SECONDS: Final = 10.0
 _FINISH_SECONDS: Final = 0.2
 # A log that could not be opened is tried again after this time.
 _REOPEN_SECONDS: Final = 5.0
+# A turn of an idle loop takes no longer than this.
+_IDLE_TURN_SECONDS: Final = 0.0003
 # A due snapshot of the metadata is looked for at this interval.
 _SNAPSHOT_CHECK_SECONDS: Final = 1.0
 
@@ -233,8 +235,12 @@ class Background:
                 if step.work is not None:
                     await in_disk_thread(step.work)
                 wait = throttle.wait_s(step.size_bytes, trio.current_time())
-                if wait or time.perf_counter() - began > SLICE_SECONDS:
+                worked = time.perf_counter() - began
+                if wait or worked > SLICE_SECONDS:
                     await trio.sleep(wait)
+                    if not wait and time.perf_counter() - began > worked + _IDLE_TURN_SECONDS:
+                        # Others have work: they get as much time as the cleaner takes.
+                        await trio.sleep(worked)
                     began = time.perf_counter()
 
 

@@ -34,7 +34,7 @@ from kafkalite.wire.errors import KafkaError
 _logger = logger_of(__name__)
 
 # A key in the map costs the dict's slot, the bytes object, the int. (In Kafka 24 bytes.)
-_BYTES_PER_KEY = 160
+_BYTES_PER_KEY = 200
 DEDUPE_BUFFER_BYTES = 134_217_728
 
 

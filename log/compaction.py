@@ -29,6 +29,7 @@ from kafkalite.log.log_state import LogState
 from kafkalite.log.open_files import FileSlice
 from kafkalite.log.producer_entry import ProducerEntry
 from kafkalite.log.reading import aborted_transactions
+from kafkalite.log.record_scan import RECORDS_OF_A_PART, ScannedRecord, scanned
 from kafkalite.log.segment import LogSegment
 from kafkalite.log.segment_replacement import group_by_size, replace_segments
 from kafkalite.wire.compression import compress
@@ -36,16 +37,13 @@ from kafkalite.wire.record_batch import (
     COMPRESSION_MASK,
     DELETE_HORIZON_FLAG,
     NO_TIMESTAMP,
-    Record,
     RecordBatch,
     TimestampType,
-    iterate_records,
     pack_batch,
+    records_data,
 )
-from kafkalite.wire.record_format import write_record
+from kafkalite.wire.record_format import read_record, write_record
 
-# Records between two steps: about a millisecond.
-_RECORDS_PER_STEP = 256
 # A batch itself counts as this many records.
 _RECORDS_PER_BATCH = 2
 # A larger batch is packed in a thread.
@@ -166,19 +164,15 @@ class Compaction:
             if batch.is_control:
                 transactions.marker_met(batch)
             elif not transactions.batch_met(batch):
-                for j, record in enumerate(iterate_records(batch), start=1):
-                    if (
-                        record.key is not None
-                        and record.offset >= start
-                        and not self._map.put(record.key, record.offset)
-                    ):
-                        return True
-                    if j % _RECORDS_PER_STEP == 0:
+                for number, part in enumerate(scanned(batch, records_data(batch))):
+                    if number:
                         yield from self._step()
+                    if not self._map.put(part, batch.base_offset):
+                        return True
             if batch.last_offset >= start:
                 self._map.latest_offset = max(self._map.latest_offset, batch.last_offset)
             self._work += batch.record_count + _RECORDS_PER_BATCH
-            if self._work >= _RECORDS_PER_STEP:
+            if self._work >= RECORDS_OF_A_PART:
                 yield from self._step()
         yield from self._step()
         return False
@@ -249,7 +243,7 @@ class Compaction:
                 )
                 self._step_bytes += len(data)
             self._work += batch.record_count + _RECORDS_PER_BATCH
-            if self._work >= _RECORDS_PER_STEP:
+            if self._work >= RECORDS_OF_A_PART:
                 yield from self._step()
 
     def _clean_batch(
@@ -268,48 +262,51 @@ class Compaction:
         must_stay = (
             batch.has_producer_id and _is_last_of_producer(batch, producers)
         ) or batch.next_offset == self._group_end
-        kept: list[Record] = []
+        kept: list[ScannedRecord] = []
+        data = b"" if discard_records else records_data(batch)
         if not discard_records:
-            for j, record in enumerate(iterate_records(batch), start=1):
-                if batch.is_control or self._is_kept(record, horizon_ms):
-                    kept.append(record)
-                if j % _RECORDS_PER_STEP == 0:
+            for number, part in enumerate(scanned(batch, data)):
+                if number:
                     yield from self._step()
+                kept += part if batch.is_control else self._still_valid(part, batch, horizon_ms)
         if not kept:
             return (_emptied(batch), batch.max_timestamp) if must_stay else None
-        has_tombstones = any(record.value is None for record in kept)
+        has_tombstones = any(not has_value for _, _, _, has_value, _, _ in kept)
         if horizon_ms is None and (has_tombstones or is_marker_without_data):
             horizon_ms = self._now_ms + self._log.config.delete_retention_ms
         elif len(kept) == batch.record_count:
             return batch.buffer, batch.max_timestamp
-        return (yield from self._rebuild(batch, kept, horizon_ms))
+        return (yield from self._rebuild(batch, data, kept, horizon_ms))
 
-    def _is_kept(self, record: Record, horizon_ms: int | None) -> bool:
-        if record.offset > self._map.latest_offset:
-            return True
-        if record.key is None or record.offset < self._map.get(record.key):
-            return False
-        return record.value is not None or horizon_ms is None or self._now_ms < horizon_ms
+    def _still_valid(
+        self, records: list[ScannedRecord], batch: RecordBatch, horizon_ms: int | None
+    ) -> list[ScannedRecord]:
+        """The records that stay; tombstones do until their time has come."""
+        keeps_tombstones = horizon_ms is None or self._now_ms < horizon_ms
+        return self._map.still_valid(records, batch.base_offset, keeps_tombstones=keeps_tombstones)
 
     def _rebuild(
-        self, batch: RecordBatch, kept: list[Record], horizon_ms: int | None
+        self, batch: RecordBatch, records: bytes, kept: list[ScannedRecord], horizon_ms: int | None
     ) -> Generator[Step, None, tuple[bytes, int]]:
         """The batch with only `kept` in it, and its largest timestamp.
 
         A delete horizon takes the place of the base timestamp.
         """
-        base_timestamp = kept[0].timestamp if horizon_ms is None else horizon_ms
+        is_stamped = batch.timestamp_type is TimestampType.LOG_APPEND_TIME
+        first, largest = batch.max_timestamp, batch.max_timestamp
+        if not is_stamped:
+            first = batch.base_timestamp + kept[0][1]
+            largest = batch.base_timestamp + max(record[1] for record in kept)
+        base_timestamp = first if horizon_ms is None else horizon_ms
         data = bytearray()
-        for j, record in enumerate(kept, start=1):
-            write_record(
-                data,
-                record.timestamp - base_timestamp,
-                record.offset - batch.base_offset,
-                record.key,
-                record.value,
-                record.headers,
-            )
-            if j % _RECORDS_PER_STEP == 0:
+        for j, (_, _, _, _, begin, end) in enumerate(kept, start=1):
+            if base_timestamp == batch.base_timestamp and not is_stamped:
+                data += records[begin:end]
+            else:
+                timestamp_delta, offset_delta, key, value, headers, _ = read_record(records, begin)
+                timestamp = first if is_stamped else batch.base_timestamp + timestamp_delta
+                write_record(data, timestamp - base_timestamp, offset_delta, key, value, headers)
+            if j % RECORDS_OF_A_PART == 0:
                 yield from self._step()
         packed: list[bytes] = []
         codec = batch.compression
@@ -321,9 +318,6 @@ class Compaction:
             yield from self._elsewhere(pack)
         else:
             pack()
-        max_timestamp = batch.max_timestamp
-        if batch.timestamp_type is TimestampType.CREATE_TIME:
-            max_timestamp = max(record.timestamp for record in kept)
         attributes = batch.attributes & ~DELETE_HORIZON_FLAG
         if horizon_ms is not None:
             attributes |= DELETE_HORIZON_FLAG
@@ -333,14 +327,14 @@ class Compaction:
             last_offset_delta=batch.last_offset_delta,
             record_count=len(kept),
             base_timestamp=base_timestamp,
-            max_timestamp=max_timestamp,
+            max_timestamp=largest,
             attributes=attributes,
             producer_id=batch.producer_id,
             producer_epoch=batch.producer_epoch,
             base_sequence=batch.base_sequence,
             partition_leader_epoch=batch.partition_leader_epoch,
         )
-        return rebuilt, max_timestamp
+        return rebuilt, largest
 
 
 def _is_last_of_producer(batch: RecordBatch, producers: dict[int, ProducerEntry]) -> bool:

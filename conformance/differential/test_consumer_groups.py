@@ -104,7 +104,7 @@ def test_expressions_that_are_none(pair: Pair, group: str, expression: str) -> N
 
 
 def test_an_expression_is_looked_at_after_the_member(pair: Pair, topic: str, group: str) -> None:
-    """Of two mistakes in one heartbeat, Apache Kafka tells the member's."""
+    """Apache Kafka tells the member's mistake, where there are two in a heartbeat."""
     pair.create_topic(topic, 1)
     bad = {"subscribed_topic_regex": "["}
     beat(pair, group, **joining(topic))

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from kafkalite.log.compaction import Compaction, run_steps
 from kafkalite.log.disk_wait import Step
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_batch import Record
 
 if TYPE_CHECKING:
     from kafkalite.log.log import Log
+    from kafkalite.log.record_scan import ScannedRecord
     from kafkalite.replica.partition import Partition
+    from kafkalite.wire.record_batch import RecordBatch
 
 
 def lose_records(partition: Partition, to_offset: int) -> None:
@@ -64,5 +65,7 @@ class _Removal(Compaction):
         self._map.latest_offset = self._range.stop - 1
         return iter(())
 
-    def _is_kept(self, record: Record, horizon_ms: int | None) -> bool:
-        return record.offset not in self._range
+    def _still_valid(
+        self, records: list[ScannedRecord], batch: RecordBatch, horizon_ms: int | None
+    ) -> list[ScannedRecord]:
+        return [each for each in records if batch.base_offset + each[0] not in self._range]

@@ -1,11 +1,15 @@
 """The work in the background of a broker that runs: compaction, flushes, what is seen after
 them."""
 
+from collections.abc import Iterator
+from time import thread_time
+
 import pytest
 import trio
 
 from kafkalite import background
-from kafkalite.log.cleaner import Throttle
+from kafkalite.log.cleaner import Cleaner, Throttle
+from kafkalite.log.disk_wait import Step
 from kafkalite.replica.partition import Partition
 from kafkalite.testing import broker
 from kafkalite.wire.record_batch import Record, build_batch
@@ -119,3 +123,36 @@ async def test_the_cleaner_reads_and_writes_no_faster_than_it_may(
     config = {"log.cleaner.backoff.ms": 10, "log.cleaner.io.max.bytes.per.second": "1234.5"}
     async with broker({**config, "log.initial.task.delay.ms": 0}):
         await until(lambda: rates == {1234.5})
+
+
+def spin(seconds: float) -> float:
+    """Keep the processor busy; returns for how long."""
+    began = thread_time()
+    while thread_time() < began + seconds:
+        pass
+    return thread_time() - began
+
+
+async def test_beside_others_the_cleaner_takes_half_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cleaning, others = 0.0, 0.0
+
+    def clean(cleaner: Cleaner) -> Iterator[Step]:
+        nonlocal cleaning
+        while True:
+            cleaning += spin(0.0005)
+            yield Step(0)
+
+    monkeypatch.setattr(Cleaner, "clean", clean)
+    async with broker({"log.cleaner.backoff.ms": 10, "log.initial.task.delay.ms": 0}):
+        await until(lambda: cleaning > 0.01)
+        cleaning = 0.0
+        for _ in range(400):
+            others += spin(0.0005)
+            await trio.lowlevel.checkpoint()
+        assert 0.4 < others / (others + cleaning) < 0.9
+        # Alone, it takes all.
+        cleaning, began = 0.0, thread_time()
+        await trio.sleep(0.3)
+        assert cleaning > 0.8 * (thread_time() - began)
