@@ -262,24 +262,35 @@ class ParserWriter(SourceWriter, ABC):
             self.write("    raise Odd")
             if self.counted:
                 self.write("take(n)")
-            items = f"l{depth}"
-            self.write(f"{target} = {items} = {'[] if n else NONE' if self.counted else '[]'}")
-            self.write(f"for _ in TIMES[n] if n < {FEW} else range(n):")
-            self.indent += 1
-            if isinstance(element, FieldType):
-                self.plain(element, "item", False)
-                self.end_run()
-                self.write(f"{items}.append(item)")
-            else:
-                value = self.struct(element, depth + 1)
-                self.end_run()
-                self.write(f"{items}.append({value})")
-            if self.yields:
-                self.write("count += 1")
-                self.write(f"if not count & {STEP}:")
-                self.write("    yield")
-            self.indent -= 1
+            at_once = isinstance(element, type) and self.rows_at_once(element, target)
+            self.one_by_one(element, target, depth)
+            self.indent -= at_once
         self.indent -= nullable
+
+    def rows_at_once(self, class_: type[Any], target: str) -> bool:
+        """Reads `n` structs by one call, if they can be; True if a branch for all others is open
+        then."""
+        return False
+
+    def one_by_one(self, element: FieldType[Any] | type[Any], target: str, depth: int) -> None:
+        """Reads `n` elements of an array."""
+        items = f"l{depth}"
+        self.write(f"{target} = {items} = {'[] if n else NONE' if self.counted else '[]'}")
+        self.write(f"for _ in TIMES[n] if n < {FEW} else range(n):")
+        self.indent += 1
+        if isinstance(element, FieldType):
+            self.plain(element, "item", False)
+            self.end_run()
+            self.write(f"{items}.append(item)")
+        else:
+            value = self.struct(element, depth + 1)
+            self.end_run()
+            self.write(f"{items}.append({value})")
+        if self.yields:
+            self.write("count += 1")
+            self.write(f"if not count & {STEP}:")
+            self.write("    yield")
+        self.indent -= 1
 
     def numbers(self, format_: str, size: int, target: str) -> None:
         """An array of numbers of one size."""

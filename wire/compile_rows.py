@@ -16,12 +16,14 @@ tagged fields are passed over.
 
 from __future__ import annotations
 
+from itertools import starmap
+from struct import Struct
 from typing import Any, cast
 from uuid import UUID
 
 from kafkalite.wire.compile_build import Builder, BuilderWriter
 from kafkalite.wire.compile_parse import Mode, Parser, ParserWriter
-from kafkalite.wire.compile_source import FORMATS
+from kafkalite.wire.compile_source import FEW, FORMATS, format_of_numbers
 from kafkalite.wire.fields import NO_UUID, FieldType, plain_nullable_string
 from kafkalite.wire.parse_support import skip_tags
 from kafkalite.wire.rows import default_row, default_value
@@ -67,6 +69,32 @@ class RowParserWriter(ParserWriter):
             self.row_tags(class_, tagged, depth)
         return f"({' '.join(f'{value},' for value in values)})"
 
+    def rows_at_once(self, class_: type[Any], target: str) -> bool:
+        """Structs of numbers: rows as `iter_unpack` makes them, where none has tagged fields."""
+        format_ = format_of_numbers(class_, self.version)
+        if format_ is None or self.mode is Mode.SLOW:
+            return False
+        fields = fields_of(class_)
+        read = [each for each in fields if each.is_in(self.version) and each.tag is None]
+        padded = f"{format_}x" if self.flexible else format_
+        size = Struct(f">{padded}").size
+        rows = self.use_made("rows", padded, lambda: Struct(f">{padded}").iter_unpack)
+        rows = f"{rows}(buf[pos:stop])"
+        if len(read) == len(fields):
+            made = f"list({rows})"
+        else:
+            names = [e.name if e in read else _expression(default_value(e)) for e in fields]
+            made = f"[({', '.join(names)}) for {''.join(f'{e.name}, ' for e in read)}in {rows}]"
+        tags = f"buf[pos + {size - 1}:stop:{size}]"
+        tags = f"bytes({tags})" if self.in_memoryview else tags
+        self.write(f"stop = pos + n * {size}")
+        self.write(f"if n >= {FEW}{f' and {tags}.count(0) == n' if self.flexible else ''}:")
+        self.write(f"    {target} = {made}")
+        self.write("    pos = stop")
+        self.write("else:")
+        self.indent += 1
+        return True
+
     def row_tags(self, class_: type[Any], tagged: list[Field], depth: int) -> None:
         """A tag section: its declared fields as local variables."""
         take = ", take" if self.counted else ""
@@ -108,6 +136,18 @@ class RowBuilderWriter(BuilderWriter):
 
     def element(self, class_: type[Any], depth: int) -> str:
         return f"row{depth}" if has_kept_rows(class_) else super().element(class_, depth)
+
+    def structs(self, class_: type[Any], items: str, depth: int) -> None:
+        """Structs of numbers without anything else by one call."""
+        format_ = format_of_numbers(class_, self.version)
+        is_all = all(each.is_in(self.version) and each.tag is None for each in fields_of(class_))
+        if format_ is None or not is_all or self.in_slices or has_kept_rows(class_):
+            super().structs(class_, items, depth)
+            return
+        padded = f"{format_}x" if self.flexible else format_
+        pack = self.use_made("pack", padded, lambda: Struct(f">{padded}").pack)
+        self.names["starmap"] = starmap
+        self.write(f'add(b"".join(starmap({pack}, {items})))')
 
     def begin_element(self, class_: type[Any], depth: int) -> None:
         """A kept row adds its bytes. The first time they are the parts that follow, unless these

@@ -10,7 +10,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
+from kafkalite.wire.fields import FieldType
 from kafkalite.wire.parse_support import Odd
+from kafkalite.wire.schema import Shape, fields_of
 
 # Elements between two yields of a generated generator, less one.
 STEP: Final = 255
@@ -32,6 +34,20 @@ FORMATS: Final = {
 PLAIN_LENGTHS: Final = {"string": ("h", 2), "bytes": ("i", 4), "records": ("i", 4)}
 FEW: Final = 8  # arrays shorter than this have their own struct.Struct
 TIMES: Final = [(None,) * n for n in range(FEW)]  # to go through, quicker than a range is made
+
+
+def format_of_numbers(class_: type[Any], version: int) -> str | None:
+    """The format of a struct that has nothing but numbers; None for any other."""
+    formats: list[str] = []
+    for field in fields_of(class_):
+        if not field.is_in(version) or field.tag is not None:
+            continue
+        element = field.element
+        is_number = field.shape is Shape.ONE and isinstance(element, FieldType)
+        if not is_number or element.name not in FORMATS or element.name == "uuid":
+            return None
+        formats.append(FORMATS[element.name][0])
+    return "".join(formats) or None
 
 
 class SourceWriter:

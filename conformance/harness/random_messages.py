@@ -7,6 +7,7 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
+from kafkalite.wire.compile_source import FEW, format_of_numbers
 from kafkalite.wire.fields import FieldType
 from kafkalite.wire.schema import Field, Shape, fields_of
 
@@ -34,7 +35,11 @@ def _random_field(random: Random, field: Field, version: int) -> Any:
     if field.nullable_in(version) and random.random() < 0.2:
         return None
     if field.shape is Shape.ARRAY:
-        count = random.choice((0, 1, 1, 2, 5))
+        # Many structs of numbers are read and written at once.
+        are_numbers = not isinstance(field.element, FieldType) and format_of_numbers(
+            field.element, version
+        )
+        count = random.choice((0, 1, 2, FEW - 1, FEW, 20) if are_numbers else (0, 1, 1, 2, 5))
         return [_random_element(random, field.element, version) for _ in range(count)]
     return _random_element(random, field.element, version)
 

@@ -44,6 +44,7 @@ from kafkalite.wire.rows import LargeResponse
 
 if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition
+    from kafkalite.replica.topic import Topic
     from kafkalite.services import Services
 
 LATEST: Final = -1
@@ -61,6 +62,7 @@ _SINCE_VERSION: Final = {
     LATEST_TIERED: 9,
     EARLIEST_PENDING_UPLOAD: 11,
 }
+_NEVER: Final = 1 << 15
 _OFFSET_NOT_AVAILABLE_SINCE: Final = 5
 _LEADER_EPOCH_SINCE: Final = 4
 _DEBUGGING_REPLICA_ID: Final = -2
@@ -84,6 +86,7 @@ def handle(
     found: Answers = {}
     for name, partitions in request[2]:
         answers = found.setdefault(name, {})
+        topic = services.topics.get(name)
         for asked in partitions:
             index = asked[0]
             if index in answers:
@@ -91,11 +94,11 @@ def handle(
             elif _is_by_timestamp(asked):
                 try:
                     with cached_only:
-                        answers[index] = _look_up(services, context, request, name, asked)
+                        answers[index] = _look_up(topic, context, request, asked)
                 except NotCached:
                     return _handle_off_loop(services, context, request)
             else:
-                answers[index] = _look_up(services, context, request, name, asked)
+                answers[index] = _look_up(topic, context, request, asked)
     return _response(found)
 
 
@@ -140,7 +143,7 @@ async def _look_up_all(
             if index in answers:
                 answers[index] = _failed(index, ErrorCode.INVALID_REQUEST)
                 continue
-            look_up = partial(_look_up, services, context, request, name, asked)
+            look_up = partial(_look_up, services.topics.get(name), context, request, asked)
             answers[index] = await read_off_loop(look_up, context.connection.move_to_task)
     return found
 
@@ -171,37 +174,41 @@ def _failed(index: int, error: ErrorCode) -> ListOffsetsPartitionResponseRow:
 
 
 def _look_up(
-    services: Services,
+    topic: Topic | None,
     context: RequestContext,
     request: ListOffsetsRequestRow,
-    topic_name: str,
     asked: ListOffsetsPartitionRow,
 ) -> ListOffsetsPartitionResponseRow:
     replica_id, isolation_level, _, _ = request
-    index, current_leader_epoch, asked_timestamp = asked
-    committed_only = is_read_committed(isolation_level)
+    index, current_leader_epoch, timestamp = asked
+    version = context.api_version
     try:
-        if asked_timestamp < 0:
-            since = _SINCE_VERSION.get(asked_timestamp)
-            if since is None or context.api_version < since:
-                raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-        partition = services.topics.partition(topic_name, index)
+        if timestamp < 0 and version < _SINCE_VERSION.get(timestamp, _NEVER):
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+        partition = _partition(topic, index)
         leader_only = replica_id != _DEBUGGING_REPLICA_ID
         partition.check_leader(context.node_id, current_leader_epoch, leader_only=leader_only)
-        if replica_id >= 0 and asked_timestamp == LATEST:
+        if replica_id >= 0 and timestamp == LATEST:
             # A follower asks how far the log goes, not how far clients may see.
-            found = -1, partition.log.log_end_offset, partition.leader_epoch
+            found: Found = -1, partition.log.log_end_offset, partition.leader_epoch
         else:
-            found = _find(partition, asked_timestamp, committed_only)
-        timestamp, offset, leader_epoch = found
+            found = _find(partition, timestamp, is_read_committed(isolation_level))
     except KafkaError as error:
-        is_old = context.api_version < _OFFSET_NOT_AVAILABLE_SINCE
+        is_old = version < _OFFSET_NOT_AVAILABLE_SINCE
         if error.code is ErrorCode.OFFSET_NOT_AVAILABLE and is_old:
             return _failed(index, ErrorCode.LEADER_NOT_AVAILABLE)
         return _failed(index, error.code)
-    if context.api_version < _LEADER_EPOCH_SINCE:
+    found_timestamp, offset, leader_epoch = found
+    if version < _LEADER_EPOCH_SINCE:
         leader_epoch = -1
-    return index, 0, timestamp, offset, leader_epoch
+    return index, 0, found_timestamp, offset, leader_epoch
+
+
+def _partition(topic: Topic | None, index: int) -> Partition:
+    partitions = () if topic is None else topic.partitions
+    if not 0 <= index < len(partitions):
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return partitions[index]
 
 
 def _find(partition: Partition, timestamp: int, committed_only: bool) -> Found:

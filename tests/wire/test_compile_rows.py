@@ -19,8 +19,9 @@ from conformance.harness.random_messages import broken, random_message
 from kafkalite.apis import APIS
 from kafkalite.wire.api_codec import codec_of, drained
 from kafkalite.wire.codec import encode_request
+from kafkalite.wire.compile_source import FEW, format_of_numbers
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation
-from kafkalite.wire.fields import NO_UUID
+from kafkalite.wire.fields import NO_UUID, FieldType
 from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages.metadata import (
     MetadataRequest,
@@ -42,7 +43,7 @@ from kafkalite.wire.messages.produce import (
     TopicProduceResponse,
 )
 from kafkalite.wire.rows import message_of_row, rows_of
-from kafkalite.wire.schema import KeptRow, Kind, message_of
+from kafkalite.wire.schema import KeptRow, Kind, Shape, fields_of, message_of
 
 HOT = frozenset(api.key for api in APIS.values() if api.rows)
 
@@ -129,6 +130,66 @@ def test_what_a_version_would_lose_is_refused_alike(
             return str(error)
 
     assert built(rows_of(body), rows=True) == built(body, rows=False)
+
+
+def rows_of_numbers(body: Any, version: int) -> list[list[Any]]:
+    """The lists of a message, at any depth, whose elements have nothing but numbers."""
+    found: list[list[Any]] = []
+    for field in fields_of(type(body)):
+        value = getattr(body, field.name)
+        if isinstance(field.element, FieldType) or not value:
+            continue
+        items = value if isinstance(value, list) else [value]
+        if field.shape is Shape.ARRAY and format_of_numbers(field.element, version):
+            found.append(items)
+        for each in items:
+            found += rows_of_numbers(each, version)
+    return found
+
+
+@pytest.mark.parametrize("case", hot(Kind.REQUEST), ids=name_of)
+def test_many_rows_of_numbers_are_read_at_once(case: tuple[type[Any], int]) -> None:
+    """Unknown tagged fields in one of them are passed over."""
+    class_, version = case
+    message = message_of(class_)
+    random = Random(f"{name_of(case)}")
+    for _ in range(20):
+        body = random_message(random, class_, version)
+        for tagged in (False, True):
+            many = [rows for rows in rows_of_numbers(body, version) if len(rows) > FEW]
+            if tagged and message.is_flexible(version):
+                for rows in many:
+                    random.choice(rows).unknown_tagged_fields = ((1000, b"abc"),)
+            frame = join(encode_request(message.key, version, 77, "me", body))[4:]
+            for buffer in (frame, memoryview(frame)):
+                read = parsed(message.key, version, buffer, rows=True)
+                assert read == ("me", rows_of(body))
+
+
+def test_rows_of_numbers_are_met() -> None:
+    """Fetch, ListOffsets and others have some: one call reads them, if they are many."""
+    random = Random(7)
+    met: set[str] = set()
+    for class_, version in [*hot(Kind.REQUEST), *hot(Kind.RESPONSE)]:
+        for _ in range(20):
+            body = random_message(random, class_, version)
+            if any(len(rows) > FEW for rows in rows_of_numbers(body, version)):
+                met.add(f"{class_.__name__} {version}")
+    assert {"FetchRequest 13", "FetchRequest 18", "ListOffsetsRequest 4"} <= met
+    assert {"ListOffsetsResponse 7", "OffsetCommitResponse 8", "FetchRequest 4"} <= met
+
+
+@pytest.mark.parametrize("case", hot(Kind.RESPONSE), ids=name_of)
+def test_many_rows_of_numbers_are_written_at_once(case: tuple[type[Any], int]) -> None:
+    class_, version = case
+    key = message_of(class_).key
+    random = Random(f"{name_of(case)}")
+    for _ in range(20):
+        body = random_message(random, class_, version)
+        rows, messages = both(key, version, body)
+        assert rows == messages
+        whole = drained(codec_of(key, version, rows=True).build_in_slices(7, rows_of(body)))
+        assert join(whole) == join(messages)
 
 
 def both(key: int, version: int, response: Any) -> tuple[Any, Any]:
