@@ -27,6 +27,7 @@ from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.group_coordinator_adapter import open_group_coordinator
+from kafkalite.coordinators.loading import PROMPT_SECONDS, Loader
 from kafkalite.coordinators.produce_transactions import open_transaction_coordinator
 from kafkalite.coordinators.share_adapter import ShareServices
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
@@ -102,8 +103,8 @@ class Broker:
         self._stop = trio.Event()
         self._stack = ExitStack()
         self._connections: Connections
-        # Only where it is asked for, and only then imported.
-        self.metrics: MetricsEndpoint | None = None
+        self._loader = Loader(PROMPT_SECONDS)
+        self.metrics: MetricsEndpoint | None = None  # only where it is asked for
 
     def _new_sessions(self) -> FetchSessionCache:
         slots = self.config.integer("max.incremental.fetch.session.cache.slots")
@@ -186,12 +187,11 @@ class Broker:
         logs: PartitionLogs,
         replica_moves: ReplicaMoves,
         forward: Callable[[Api], Handler] | None = None,
-        load: Callable[[WaitingSteps[None]], object] = at_once,
         markers: Markers | None = None,
         persister: SharePersister | None = None,
     ) -> None:
         """Coordinators, services, jobs, dispatch. `forward`: for what others decide."""
-        config, now_ms = self.config, self.clock.now_ms
+        config, now_ms, load = self.config, self.clock.now_ms, self._loader.load
         share = ShareServices(config, cluster, topics, self.clock, load=load, persister=persister)
         groups = open_group_coordinator(config, cluster, topics, self.clock, share, load)
         transactions = open_transaction_coordinator(
@@ -290,10 +290,7 @@ class Broker:
         return MetadataLog(logs.open_metadata(), self.clock.now_ms, config)
 
     def _close_logs(self, logs: PartitionLogs) -> None:
-        if self.is_abandoned:
-            at_once(logs.abandoning())
-        else:
-            logs.close()
+        at_once(logs.abandoning()) if self.is_abandoned else logs.close()
 
     def _close_listeners(self) -> None:
         for listener in self.listeners:
@@ -314,6 +311,7 @@ class Broker:
             self.background.start(nursery)
             nursery.start_soon(supervised, "replica moves", services.replica_moves.run)
             groups, transactions = services.group_coordinator, services.transaction_coordinator
+            nursery.start_soon(supervised, "loading of coordinators", self._loader.run)
             await nursery.start(supervised_service, "group coordinator", groups.run)
             await nursery.start(supervised_service, "transaction coordinator", transactions.run)
             services.security.run_keys(
@@ -350,7 +348,7 @@ class Broker:
 
     @property
     def is_ready(self) -> bool:
-        """Tells whether clients are to be sent here, once it serves: it has not begun to stop."""
+        """True if clients are to be sent here, once it serves: it has not begun to stop."""
         return not self._stop.is_set()
 
     def closing(self) -> WaitingSteps[None]:

@@ -220,7 +220,6 @@ class QuorumBroker(Broker):
             return
         self.membership.producer_ids.prefetch()
         await nursery.start(self.replicas.run)
-        nursery.start_soon(supervised, "loading of coordinators", self._loader.run)
         nursery.start_soon(supervised, "markers", self._markers.run)
         await nursery.start(self._serve_clients)
         lifecycle = self.membership.lifecycle
@@ -289,7 +288,6 @@ class QuorumBroker(Broker):
         )
         self._put_together(
             *(self._stack, cluster, self.topics, logs, moves, forward),
-            load=self._loader.load,
             markers=self._markers,
             persister=self._persister,
         )

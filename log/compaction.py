@@ -271,7 +271,7 @@ class Compaction:
                 kept += part if batch.is_control else self._still_valid(part, batch, horizon_ms)
         if not kept:
             return (_emptied(batch), batch.max_timestamp) if must_stay else None
-        has_tombstones = any(not has_value for _, _, _, has_value, _, _ in kept)
+        has_tombstones = any(record[3] < 0 for record in kept)
         if horizon_ms is None and (has_tombstones or is_marker_without_data):
             horizon_ms = self._now_ms + self._log.config.delete_retention_ms
         elif len(kept) == batch.record_count:
@@ -299,7 +299,7 @@ class Compaction:
             largest = batch.base_timestamp + max(record[1] for record in kept)
         base_timestamp = first if horizon_ms is None else horizon_ms
         data = bytearray()
-        for j, (_, _, _, _, begin, end) in enumerate(kept, start=1):
+        for j, (*_, begin, end) in enumerate(kept, start=1):
             if base_timestamp == batch.base_timestamp and not is_stamped:
                 data += records[begin:end]
             else:

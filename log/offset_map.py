@@ -27,7 +27,7 @@ class OffsetMap:
         """Note the dirty records of a batch that have a key; False when there is no room for
         another one."""
         offsets, max_keys, first = self._offsets, self._max_keys, self._first_dirty_offset
-        for offset_delta, _, key, _, _, _ in records:
+        for offset_delta, _, key, _, _, _, _ in records:
             offset = base_offset + offset_delta
             if key is not None and offset >= first:
                 if len(offsets) >= max_keys:
@@ -46,10 +46,10 @@ class OffsetMap:
         latest = self.latest_offset
         kept: list[ScannedRecord] = []
         for record in records:
-            offset_delta, _, key, has_value, _, _ = record
+            offset_delta, _, key, value, _, _, _ = record
             offset = base_offset + offset_delta
             if offset > latest or (
-                key is not None and offset >= self.get(key) and (has_value or keeps_tombstones)
+                key is not None and offset >= self.get(key) and (value >= 0 or keeps_tombstones)
             ):
                 kept.append(record)
         return kept

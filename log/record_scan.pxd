@@ -8,6 +8,8 @@ cdef int _MOST_SHIFT
     begin="Py_ssize_t",
     end="Py_ssize_t",
     size="long long",
+    value="Py_ssize_t",
+    value_end="Py_ssize_t",
     timestamp_delta="long long",
     offset_delta="long long",
 )

@@ -1,8 +1,9 @@
-"""One pass over the records of a stored batch, for the cleaner: their keys, and where they are.
+"""One pass over the records of a stored batch: their keys, and where they and their values are.
 
-The cleaner decides by offset, key, and whether there is a value, and copies what stays. So values
-and headers are not looked at, and no object is made of them. The compiled build makes C of this
-module, with the types that stand in record_scan.pxd.
+The cleaner decides by offset, key, and if there is a value, and copies what stays; the replay of a
+log needs the last value of a key. So values and headers are not looked at, and no object
+is made of them. The compiled build makes C of this module, with the types that stand in
+record_scan.pxd.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from kafkalite.wire.record_format import invalid_record
 RECORDS_OF_A_PART: Final = 256
 _MOST_SHIFT: Final = 63
 
-ScannedRecord: TypeAlias = tuple[int, int, bytes | None, bool, int, int]
-"""Offset delta, timestamp delta, key, whether it has a value, and its first position in the
-decompressed records, and the one after its last."""
+ScannedRecord: TypeAlias = tuple[int, int, bytes | None, int, int, int, int]
+"""Offset delta, timestamp delta, key; positions in the decompressed records: the value's first (-1:
+null) and the one after it, the record's first and the one after it."""
 
 
 def scanned(batch: RecordBatch, data: bytes) -> Iterator[list[ScannedRecord]]:
@@ -66,7 +67,9 @@ def scan(data: bytes, position: int, count: int, records: list[ScannedRecord]) -
         size, position = _varint(data, position)
         if max(size, 0) >= end - position:  # the count of headers comes after it
             raise _too_long(size, end - position)
-        records.append((offset_delta, timestamp_delta, key, size >= 0, begin, end))
+        value = position if size >= 0 else -1
+        value_end = position + size if size >= 0 else -1
+        records.append((offset_delta, timestamp_delta, key, value, value_end, begin, end))
         position = end
     return position
 

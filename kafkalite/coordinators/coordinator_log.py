@@ -7,8 +7,9 @@ coordinator's. Here `__consumer_offsets` is given to the group coordinator in th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.group_coordinator.state_log import (
@@ -26,7 +27,7 @@ from kafkalite.wire.record_batch import (
     NO_SEQUENCE,
     RecordBatch,
     iterate_batches,
-    iterate_records,
+    records_data,
 )
 
 if TYPE_CHECKING:
@@ -37,8 +38,16 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 READ_BYTES: Final = 1 << 20
+# Nothing is yielded before so much is read.
+REPLAYED_BYTES: Final = 1 << 18
+# The type of the record of a commit, before its key.
+_COMMIT: Final = b"\0\1"
 # The bytes of fewer records are not counted.
 _COUNTED_FROM: Final = 4096
+
+_Stored = tuple[int, bytes, bytes, int, int]
+"""A record: its offset, its key, and the data in which its value is, from here (-1: null) to there.
+"""
 
 # The error for a client, by that of the coordinator's failed append (Kafka's
 # CoordinatorOperationExceptionHelper, TransactionStateManager).
@@ -105,11 +114,14 @@ class ConsumerOffsetsLog:
             raise as_answered(error) from error
 
     def replay(self, partition: int) -> Iterator[ReplayedRecord | ReplayedMarker]:
-        """All records and transaction markers, in order, up to one that is damaged."""
+        """All records and transaction markers that count, in order, up to one that is damaged.
+
+        An offset is left out if the same is committed again in what is read at once.
+        """
         log = self._partition(partition).log
         with offline_if_damaged(log):
-            for batch in batches_of(log):
-                yield from _replayed(batch)
+            for batches in _chunks_of(log, REPLAYED_BYTES):
+                yield from _replayed(batches)
 
     def _partition(self, partition: int) -> Partition:
         topic = self._by_name.get(OFFSETS_TOPIC)
@@ -149,20 +161,54 @@ def decoded_records_of(
     """
     with offline_if_damaged(log):
         for batch in batches_of(log, read_bytes):
-            for record in () if batch.is_control else iterate_records(batch):
-                key = None if record.key is None else decode_key(record.key, kinds)
-                if key is None:
-                    continue
-                value = record.value
-                yield (
-                    record.offset,
-                    key,
-                    None if value is None else decode(value_class_of(key), value),
-                )
+            for stored in () if batch.is_control else _records_of(batch):
+                yield from _decoded(stored, kinds)
+
+
+def last_values_of(log: Log, kinds: dict[int, str]) -> Iterator[tuple[Any, Any]]:
+    """Key and value of a coordinator's records, whose last value is all that counts.
+
+    A record is left out if another one has its key in what is read at once. Else it is as
+    `decoded_records_of`.
+    """
+    with offline_if_damaged(log):
+        for batches in _chunks_of(log, REPLAYED_BYTES):
+            last: dict[bytes, _Stored] = {}
+            for batch in batches:
+                for stored in () if batch.is_control else _records_of(batch):
+                    last[stored[1]] = stored
+            for stored in last.values():
+                for _, key, value in _decoded(stored, kinds):
+                    yield key, value
+
+
+def _decoded(stored: _Stored, kinds: dict[int, str]) -> Iterator[tuple[int, Any, Any]]:
+    offset, key_bytes, data, begin, end = stored
+    key = decode_key(key_bytes, kinds)
+    if key is not None:
+        value = None if begin < 0 else decode(value_class_of(key), data[begin:end])
+        yield offset, key, value
+
+
+def _records_of(batch: RecordBatch) -> Iterator[_Stored]:
+    """The records of a batch that have a key. Raises KafkaError."""
+    from kafkalite.log.record_scan import scanned  # an empty log has none
+
+    data, base_offset = records_data(batch), batch.base_offset
+    for part in scanned(batch, data):
+        for offset_delta, _, key, value, value_end, _, _ in part:
+            if key is not None:
+                yield base_offset + offset_delta, key, data, value, value_end
 
 
 def batches_of(log: Log, read_bytes: int = READ_BYTES) -> Iterator[RecordBatch]:
     """All batches of a coordinator's log, in order. Raises KafkaError for a damaged one."""
+    return chain.from_iterable(_chunks_of(log, read_bytes))
+
+
+def _chunks_of(log: Log, read_bytes: int) -> Iterator[Iterator[RecordBatch]]:
+    """All batches of a coordinator's log, in order, with those that are read together. Raises
+    KafkaError for a damaged one."""
     offset = log.log_start_offset
     while offset < log.log_end_offset:
         records = log.read(offset, read_bytes, upper_bound=log.log_end_offset).records
@@ -173,20 +219,42 @@ def batches_of(log: Log, read_bytes: int = READ_BYTES) -> Iterator[RecordBatch]:
                 data = records.read()
         if not data:
             return
-        for batch in iterate_batches(data):
-            batch.ensure_valid()
-            offset = batch.next_offset
-            yield batch
+        batches = list(iterate_batches(data))
+        if not batches:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"no batch begins at offset {offset}")
+        yield map(_valid, batches)
+        offset = batches[-1].next_offset
 
 
-def _replayed(batch: RecordBatch) -> Iterator[ReplayedRecord | ReplayedMarker]:
-    if batch.is_control:
-        marker = read_end_transaction_marker(batch)
-        if marker is not None:
-            committed = marker.control_type is ControlRecordType.COMMIT
-            yield ReplayedMarker(batch.producer_id, committed)
-        return
-    producer_id = batch.producer_id if batch.is_transactional else NO_PRODUCER_ID
-    for record in iterate_records(batch):
-        if record.key is not None:
-            yield ReplayedRecord(record.offset, record.key, record.value, producer_id)
+def _valid(batch: RecordBatch) -> RecordBatch:
+    batch.ensure_valid()
+    return batch
+
+
+def _replayed(batches: Iterable[RecordBatch]) -> Iterator[ReplayedRecord | ReplayedMarker]:
+    """The records of some batches. Commits wait for the next record that is none: until then, one
+    takes the place of another for the same partition."""
+    commits: dict[bytes, _Stored] = {}
+    for batch in batches:
+        if batch.is_control:
+            yield from _taken(commits)
+            marker = read_end_transaction_marker(batch)
+            if marker is not None:
+                committed = marker.control_type is ControlRecordType.COMMIT
+                yield ReplayedMarker(batch.producer_id, committed)
+            continue
+        producer_id = batch.producer_id if batch.is_transactional else NO_PRODUCER_ID
+        for stored in _records_of(batch):
+            offset, key, data, begin, end = stored
+            if producer_id == NO_PRODUCER_ID and begin >= 0 and key.startswith(_COMMIT):
+                commits[key] = stored
+                continue
+            yield from _taken(commits)
+            yield ReplayedRecord(offset, key, None if begin < 0 else data[begin:end], producer_id)
+    yield from _taken(commits)
+
+
+def _taken(commits: dict[bytes, _Stored]) -> Iterator[ReplayedRecord]:
+    for offset, key, data, begin, end in commits.values():
+        yield ReplayedRecord(offset, key, data[begin:end])
+    commits.clear()

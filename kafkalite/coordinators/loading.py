@@ -1,27 +1,54 @@
 """Coordinators load the partitions they are elected for, one after the other, in slices.
 
-Their clients hear COORDINATOR_LOAD_IN_PROGRESS meanwhile, and others are served. Source:
+Their clients hear COORDINATOR_LOAD_IN_PROGRESS meanwhile, and others are served. A broker that is
+alone loads at once whatever is quick, so that its clients rarely hear it. Source:
 CoordinatorRuntime.scheduleLoadOperation.
 """
 
 from __future__ import annotations
 
 from math import inf
+from time import monotonic
+from typing import Final
 
 import trio
 
 from kafkalite.requests.slices import WaitingSteps, in_slices_of_task
 
+# A broker that is alone lets its clients wait so long for all that is to be loaded; what is left is
+# loaded beside them.
+PROMPT_SECONDS: Final = 0.2
+# A partition is loaded at once if that takes no longer, however much was loaded before.
+_LEAST_SECONDS: Final = 0.002
+
 
 class Loader:
-    """The partitions that wait to be loaded; `run` is its task."""
+    """The partitions that wait to be loaded; `run` is its task.
 
-    def __init__(self) -> None:
+    With `prompt_seconds`, partitions are loaded at once until so much time has gone to it.
+    """
+
+    def __init__(self, prompt_seconds: float = 0.0) -> None:
         self._send, self._receive = trio.open_memory_channel[WaitingSteps[None]](inf)
+        self._is_prompt = prompt_seconds > 0
+        self._prompt_seconds = prompt_seconds
 
     def load(self, steps: WaitingSteps[None]) -> None:
-        """Take these steps after those of partitions that wait already."""
-        self._send.send_nowait(steps)
+        """Take these steps at once, or after those of partitions that wait already."""
+        if not (self._is_prompt and self._loaded_promptly(steps)):
+            self._send.send_nowait(steps)
+
+    def _loaded_promptly(self, steps: WaitingSteps[None]) -> bool:
+        began = monotonic()
+        most_seconds = max(self._prompt_seconds, _LEAST_SECONDS)
+        for wait in steps:
+            if wait is not None:
+                wait()
+            if monotonic() - began > most_seconds:
+                self._prompt_seconds = 0.0
+                return False
+        self._prompt_seconds -= monotonic() - began
+        return True
 
     async def run(self) -> None:
         """Load for ever."""

@@ -43,7 +43,6 @@ JOBS = {
     "proposals of partition changes": NO_DISK,
     "producer ids": NO_DISK,
     "requests for topics": NO_DISK,
-    "loading of coordinators": "test_a_coordinator_s_log_that_cannot_be_read_holds_up_no_other",
     "markers": NO_DISK,  # what is led here is written as by any client
     "share states": NO_DISK,  # the same
 }

@@ -63,6 +63,11 @@ FAILING_DISKS = {
         "",
     ),
     "leader balance": (METADATA, EACH, "leader balance"),
+    "loading of coordinators": (
+        "kafkalite/coordinators/test_coordinator_log.py",
+        "test_a_log_that_cannot_be_read_does_not_keep_others_from_loading",
+        "",
+    ),
     "log.flush.offset.checkpoint.interval.ms": (LOG, EACH, "checkpoint"),
     "log.retention.check.interval.ms": (LOG, EACH, "retention"),
     "many share states": (COORDINATORS, "test_many_share_states_outlive_a_full_disk", ""),

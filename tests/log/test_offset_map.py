@@ -5,7 +5,7 @@ from kafkalite.log.record_scan import ScannedRecord
 
 
 def record(offset_delta: int, key: bytes | None, *, has_value: bool = True) -> ScannedRecord:
-    return (offset_delta, 0, key, has_value, 0, 0)
+    return (offset_delta, 0, key, 0 if has_value else -1, 0, 0, 0)
 
 
 def records(*keys: bytes | None) -> list[ScannedRecord]:

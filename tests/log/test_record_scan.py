@@ -44,9 +44,14 @@ def test_every_record_is_found(codec: Compression) -> None:
         data = records_data(batch)
         found = all_of(batch, data)
         assert [
-            (delta, batch.base_timestamp + timestamp, key, has_value)
-            for delta, timestamp, key, has_value, _, _ in found
-        ] == [(r.offset, r.timestamp, r.key, r.value is not None) for r in iterate_records(batch)]
+            (
+                delta,
+                batch.base_timestamp + timestamp,
+                key,
+                None if value < 0 else data[value:value_end],
+            )
+            for delta, timestamp, key, value, value_end, _, _ in found
+        ] == [(r.offset, r.timestamp, r.key, r.value) for r in iterate_records(batch)]
         assert b"".join(data[begin:end] for *_, begin, end in found) == data
 
 
@@ -92,7 +97,7 @@ def test_huge_lengths(length: int, place: str) -> None:
     records: list[ScannedRecord] = []
     if length < 0 and place != "record":  # null
         scan(data, 0, 1, records)
-        assert [(key, has_value) for _, _, key, has_value, _, _ in records] == [(None, False)]
+        assert [(record[2], record[3]) for record in records] == [(None, -1)]
     else:
         with pytest.raises(KafkaError):
             scan(data, 0, 1, records)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkalite.coordinators.coordinator_log import as_answered, decoded_records_of
+from kafkalite.coordinators.coordinator_log import as_answered, last_values_of
 from kafkalite.coordinators.transaction_coordinator.transaction import (
     TopicPartition,
     Transaction,
@@ -103,9 +103,11 @@ class TransactionLog:
             raise as_answered(error) from error
 
     def replay(self, index: int) -> Iterator[tuple[str, Transaction | None]]:
-        """The transactions in the records of one partition, in order; None for a forgotten id."""
-        log = self.partition(index).log
-        for _, key, value in decoded_records_of(log, TRANSACTION_STATE):
+        """The transactions in the records of one partition, in order; None for a forgotten id.
+
+        The last state of each counts. Others may be left out.
+        """
+        for key, value in last_values_of(self.partition(index).log, TRANSACTION_STATE):
             if isinstance(key, TransactionLogKey):
                 name = key.transactional_id
                 yield name, None if value is None else transaction_of(name, value)

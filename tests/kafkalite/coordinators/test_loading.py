@@ -36,3 +36,27 @@ async def test_partitions_are_loaded_in_order_and_others_go_on_meanwhile() -> No
         nursery.cancel_scope.cancel()
     assert done.index("first") < done.index("second")
     assert "other" in done[: done.index("first")]
+
+
+async def test_a_prompt_loader_loads_at_once_what_is_quick() -> None:
+    done: list[str] = []
+
+    def steps(name: str, seconds: float, count: int = 3) -> Steps[None]:
+        for _ in range(count):
+            sleep(seconds)
+            yield
+        done.append(name)
+
+    loader = Loader(0.05)
+    loader.load(steps("quick", 0))
+    loader.load(steps("slow", 0.02, count=20))
+    loader.load(steps("quick, too", 0))
+    assert done == ["quick", "quick, too"]
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(loader.run)
+        while "slow" not in done:
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    # Its time is used up.
+    loader.load(steps("slow again", 0.01))
+    assert done[-1] == "slow"

@@ -11,6 +11,7 @@ The bytes before a body depend on its kind:
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
@@ -187,8 +188,7 @@ def decode_key(data: bytes, types: dict[int, str]) -> Any | None:
 
 def value_class_of(key: object) -> type[Any]:
     """The class of the value that belongs to a key."""
-    module = type(key).__module__.rpartition(".")[2]
-    return _class_in(module, "Value")
+    return _class_in(type(key).__module__.rpartition(".")[2], "Value")
 
 
 def decode_metadata_record(data: bytes) -> Any:
@@ -203,6 +203,7 @@ def decode_metadata_record(data: bytes) -> Any:
     return decode(_class_in(module, ""), data)
 
 
+@cache
 def _class_in(module: str, suffix: str) -> type[Any]:
     found = import_module(f"kafkalite.wire.messages.stored.{module}")
     class_: type[Any] = getattr(found, module.title().replace("_", "") + suffix)
