@@ -82,8 +82,11 @@ ENDINGS = [
 Ids = dict[str, tuple[int, int]]
 
 
-def prepare(data_dir: Path) -> Ids:
-    """Make the directory; the producer id and epoch of each transactional id when its end began."""
+def prepare(data_dir: Path, lost_port: int) -> Ids:
+    """Make the directory; the producer id and epoch of each transactional id when its end began.
+
+    Both brokers try to reach the lost node at its port, again and again.
+    """
     with broker(PROPERTIES, data_dir=data_dir) as running:
         side = Side(running)
         for key_type in (0, 1):
@@ -91,7 +94,7 @@ def prepare(data_dir: Path) -> Ids:
             ask(side, ApiKey.FIND_COORDINATOR, 3, request)
         running.create_topic(LIVING, partitions=2)
         side.close()
-    with directories_apart(), broker(PROPERTIES, nodes=2, data_dir=data_dir) as running:
+    with second_node_apart(lost_port), broker(PROPERTIES, nodes=2, data_dir=data_dir) as running:
         side = Side(running)
         assignment = CreatableReplicaAssignment(partition_index=0, broker_ids=[2])
         lost = CreatableTopic(
@@ -112,15 +115,17 @@ def prepare(data_dir: Path) -> Ids:
 
 
 @contextmanager
-def directories_apart() -> Iterator[None]:
-    """kafkalite's nodes share their directory, which Apache Kafka's controller takes for a
-    mistake."""
+def second_node_apart(port: int) -> Iterator[None]:
+    """The second node is registered with this port, and a directory of its own: kafkalite's nodes
+    share theirs, which Apache Kafka's controller takes for a mistake."""
     write = SoleController.write
 
     def rewriting(cluster: SoleController, records: Sequence[object]) -> None:
         for record in records:
             if isinstance(record, RegisterBrokerRecord) and record.broker_id != 1:
                 record.log_dirs = [uuid4()]
+                for end_point in record.end_points:
+                    end_point.port = port
         write(cluster, records)
 
     with patch.object(SoleController, "write", rewriting):

@@ -27,6 +27,7 @@ from conformance.differential.test_transactions import PRODUCERS, REQUESTS, STAT
 from conformance.differential.transactional import SECONDS, Transactions
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
+from conformance.harness.ports import held_port
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -74,7 +75,9 @@ def ended(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory, _living: list[Broker]
 ) -> Iterator[Ended]:
     directory = tmp_path_factory.mktemp("ended")
-    ids = prepare(directory / "data")
+    # An answer at the lost node's port, by another test's mock server, would end Apache Kafka.
+    lost_port = held_port()
+    ids = prepare(directory / "data", lost_port.getsockname()[1])
     kind = pytestconfig.getoption("--broker")
     brokers: list[Broker] = []
     start = starter(kind, directory / "tested", brokers)
@@ -94,6 +97,7 @@ def ended(
     for broker in (reference, *brokers):
         broker.kill()
     _living.remove(brokers[0])
+    lost_port.close()
 
 
 @pytest.mark.parametrize("request_name", REQUESTS)

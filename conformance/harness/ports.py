@@ -47,3 +47,10 @@ def listening_ports() -> set[int]:
         rows = (line.split() for line in Path("/proc/net", table).read_text().splitlines()[1:])
         found |= {int(row[1].rpartition(":")[2], 16) for row in rows if row[3] == _LISTENS}
     return found
+
+
+def held_port() -> socket.socket:
+    """A socket that keeps its port from everybody and does not listen: connections are refused."""
+    held = socket.socket()
+    held.bind(("127.0.0.1", 0))
+    return held

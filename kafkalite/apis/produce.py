@@ -20,6 +20,7 @@ from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import kafkalite.log.record_reader  # noqa: F401 - validation.py needs it, and loads it late
 from kafkalite.coordinators.produce_transactions import (
     NotInTransaction,
     await_previous_transaction,

@@ -48,6 +48,19 @@ def test_many_records_take_long() -> None:
         accept(many(10_001), LARGE, START_MS, briefly=True)
 
 
+def test_a_topic_with_a_high_level_of_zstd_takes_long_for_any_batch() -> None:
+    for level in (6, 7, 22):
+        config = LogConfig(compression_type="zstd", compression_zstd_level=level)
+        if level == 6:
+            assert accept(many(1), config, START_MS, briefly=True) is None
+        else:
+            with pytest.raises(TakesLong):
+                accept(many(1), config, START_MS, briefly=True)
+    # Its batches are taken as they come.
+    config = LogConfig(compression_zstd_level=22)
+    assert accept(many(1), config, START_MS, briefly=True) is not None
+
+
 @pytest.mark.parametrize("codec", CODECS)
 def test_what_is_refused_is_looked_at_for_longer(codec: Compression) -> None:
     """An offset of its own sends the batch to validation.py."""
