@@ -20,7 +20,8 @@ from collections.abc import Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import kafkalite.log.record_reader  # noqa: F401 - validation.py needs it, and loads it late
+# validation.py needs it for odd batches, and loads it late.
+import kafkalite.log.record_reader  # noqa: F401 # pyright: ignore[reportUnusedImport]
 from kafkalite.coordinators.produce_transactions import (
     NotInTransaction,
     await_previous_transaction,
