@@ -39,6 +39,19 @@ from kafkalite.wire.messages.offset_commit import (
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches, iterate_records
 from tests.kafkalite.data_directories import directory_of, running
 
+TWO_PARTITIONS: dict[str, Any] = {"offsets_topic_num_partitions": 2}
+
+
+async def two_groups(broker: test_broker, connect: Any) -> dict[int, str]:
+    """Groups that have committed, by their partition of `__consumer_offsets`."""
+    groups = {java_hash(name) % 2: name for name in ("a", "b")}
+    broker.create_topic("t")
+    client = await connect(broker)
+    for name in groups.values():
+        assert await coordinator_code(client, name) == 0
+        assert await commit(client, name) == 0
+    return groups
+
 
 @pytest.mark.parametrize("loads", ["at once", "beside clients"])
 async def test_a_damaged_group_log_takes_only_its_groups_along(
@@ -50,20 +63,14 @@ async def test_a_damaged_group_log_takes_only_its_groups_along(
 ) -> None:
     if loads == "beside clients":
         monkeypatch.setattr(broker_module, "PROMPT_SECONDS", 0.0)
-    config = {"offsets_topic_num_partitions": 2}
-    groups = {java_hash(name) % 2: name for name in ("a", "b")}
-    async with running(tmp_path, **config) as broker:
-        broker.create_topic("t")
-        client = await connect(broker)
-        for name in groups.values():
-            assert await coordinator_code(client, name) == 0
-            assert await commit(client, name) == 0
+    async with running(tmp_path, **TWO_PARTITIONS) as broker:
+        groups = await two_groups(broker, connect)
         place = directory_of(broker, "__consumer_offsets", 0)
     (log,) = (place / "__consumer_offsets-0").glob("*.log")
     data = bytearray(log.read_bytes())
     data[-3] ^= 1
     log.write_bytes(data)
-    async with running(tmp_path, **config) as broker:
+    async with running(tmp_path, **TWO_PARTITIONS) as broker:
         client = await connect(broker)
         await until_committed(client, groups[1])
         assert "partition __consumer_offsets-0 is offline: it cannot be read back" in caplog.text
@@ -106,14 +113,8 @@ async def test_a_log_that_cannot_be_read_does_not_keep_others_from_loading(
 ) -> None:
     """The disk fails in the task that loads."""
     monkeypatch.setattr(broker_module, "PROMPT_SECONDS", 0.0)
-    config = {"offsets_topic_num_partitions": 2}
-    groups = {java_hash(name) % 2: name for name in ("a", "b")}
-    async with running(tmp_path, **config) as broker:
-        broker.create_topic("t")
-        client = await connect(broker)
-        for name in groups.values():
-            assert await coordinator_code(client, name) == 0
-            assert await commit(client, name) == 0
+    async with running(tmp_path, **TWO_PARTITIONS) as broker:
+        groups = await two_groups(broker, connect)
     chunks_of = coordinator_log._chunks_of
 
     def failing(log: Log, read_bytes: int) -> Iterator[Iterator[RecordBatch]]:
@@ -122,7 +123,7 @@ async def test_a_log_that_cannot_be_read_does_not_keep_others_from_loading(
         yield from chunks_of(log, read_bytes)
 
     monkeypatch.setattr(coordinator_log, "_chunks_of", failing)
-    async with running(tmp_path, **config) as broker:
+    async with running(tmp_path, **TWO_PARTITIONS) as broker:
         client = await connect(broker)
         await until_committed(client, groups[1])
         assert await commit(client, groups[0]) == ErrorCode.NOT_COORDINATOR
