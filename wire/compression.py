@@ -20,7 +20,7 @@ from enum import IntEnum
 from time import sleep
 from typing import Final
 
-# cramjam takes 2 MB of memory: functions import it, at the first batch that needs it.
+# cramjam takes 2 MB of memory: functions import it, and zlib-ng, at the first batch that needs it.
 
 # The most that an uncompressed request may hold (socket.request.max.bytes): a batch that unfolds to
 # more could never have been sent plain.
@@ -119,16 +119,13 @@ def decompress(
             size = decompress_into(codec, data, buffer)
             if size >= 0:
                 return bytes(memoryview(buffer)[:size])
-    try:
-        match codec:
-            case Compression.GZIP:
-                return _decompress_gzip(data, limit)
-            case Compression.SNAPPY:
-                return _decompress_snappy(memoryview(data), limit)
-            case _:
-                return _decompress_frame(codec, data, limit)
-    except (zlib.error, struct.error) as error:
-        raise DecompressionError(f"{codec.name.lower()}: {error}") from error
+    match codec:
+        case Compression.GZIP:
+            return _decompress_gzip(data, limit)
+        case Compression.SNAPPY:
+            return _decompress_snappy(memoryview(data), limit)
+        case _:
+            return _decompress_frame(codec, data, limit)
 
 
 def decompress_into(
@@ -270,22 +267,27 @@ def _compress_lz4(data: bytes, level: int) -> bytes:
 
 
 def _decompress_gzip(data: bytes | memoryview, limit: int) -> bytes:
+    from zlib_ng import zlib_ng  # takes what zlib takes, in less than half of the time
+
     chunks: list[bytes] = []
     rest = memoryview(data)
     # Nearly always there is one member. What follows is given in small pieces, as zlib copies what
     # it was given and did not need.
     piece_bytes = len(rest)
-    while len(rest):  # RFC 1952: members may follow one another
-        member = zlib.decompressobj(wbits=31)
-        while not member.eof:
-            if not len(rest):
-                raise DecompressionError("gzip: cut short")
-            piece = rest[:piece_bytes]
-            chunk = member.decompress(piece, limit + 1)
-            limit -= len(chunk)
-            if limit < 0:
-                raise UnfoldsTooLarge("gzip: unfolds to more bytes than allowed")
-            chunks.append(chunk)
-            rest = rest[len(piece) - len(member.unused_data) :]
-        piece_bytes = _GZIP_PIECE_BYTES
+    try:
+        while len(rest):  # RFC 1952: members may follow one another
+            member = zlib_ng.decompressobj(wbits=31)
+            while not member.eof:
+                if not len(rest):
+                    raise DecompressionError("gzip: cut short")
+                piece = rest[:piece_bytes]
+                chunk = member.decompress(piece, limit + 1)
+                limit -= len(chunk)
+                if limit < 0:
+                    raise UnfoldsTooLarge("gzip: unfolds to more bytes than allowed")
+                chunks.append(chunk)
+                rest = rest[len(piece) - len(member.unused_data) :]
+            piece_bytes = _GZIP_PIECE_BYTES
+    except zlib_ng.error as error:
+        raise DecompressionError(f"gzip: {error}") from error
     return b"".join(chunks)

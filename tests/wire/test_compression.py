@@ -2,9 +2,12 @@
 
 import gzip
 import tracemalloc
+import zlib
 
 import cramjam
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafkalite.wire.compression import (
     SCRATCH_BYTES,
@@ -100,6 +103,34 @@ def test_gzip_has_the_header_that_java_writes(level: int | None) -> None:
     member = compress(Compression.GZIP, b"a" * 100, level)
     assert member[:10].hex() == "1f8b08000000000000ff"
     assert gzip.decompress(member) == b"a" * 100
+
+
+@given(
+    data=st.binary(max_size=300),
+    level=st.integers(0, 9),
+    cut=st.integers(0, 40),
+    flips=st.lists(st.tuples(st.integers(0, 400), st.integers(0, 7)), max_size=2),
+)
+def test_damaged_gzip_is_taken_where_zlib_takes_it(
+    data: bytes, level: int, cut: int, flips: list[tuple[int, int]]
+) -> None:
+    """zlib is behind most clients and Java: a batch that it cannot read is read by nobody."""
+    member = bytearray(gzip.compress(data * 3, level))
+    for position, bit in flips:
+        member[position % len(member)] ^= 1 << bit
+    member = member[: len(member) - cut]
+    reference = zlib.decompressobj(wbits=31)
+    try:
+        theirs: bytes | None = reference.decompress(member)
+    except zlib.error:
+        theirs = None
+    if member and not reference.eof:
+        theirs = None
+    try:
+        ours: bytes | None = decompress(Compression.GZIP, bytes(member))
+    except DecompressionError:
+        ours = None
+    assert ours == theirs
 
 
 def test_gzip_members_may_follow_one_another() -> None:
