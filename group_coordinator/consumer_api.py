@@ -5,7 +5,7 @@ Refusals become error codes here. The rules are in consumer_protocol.py.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Generator, Iterable
 
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
@@ -18,6 +18,7 @@ from kafkalite.group_coordinator.modern_api import ModernRequests
 from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
+from kafkalite.group_coordinator.rehearsal import LARGE, Rehearsal
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
@@ -47,6 +48,7 @@ class ConsumerGroupRequests(
     ) -> None:
         super().__init__(shards, protocol, ConsumerGroup, ConsumerGroupHeartbeatRequest)
         self._config = services.config
+        self._now_ms = services.now_ms
         self._topics = services.topics
         self._change = change
 
@@ -61,17 +63,62 @@ class ConsumerGroupRequests(
     def _check(self, context: Context, request: ConsumerGroupHeartbeatRequest) -> None:
         check_request(request, context.api_version, self._config.group_consumer_assignors)
 
+    def _takes_long(self, group: Group | None, request: ConsumerGroupHeartbeatRequest) -> bool:
+        if request.member_epoch < JOIN_EPOCH or not isinstance(group, ConsumerGroup | None):
+            return False
+        return (
+            (group is not None and group.partition_count > LARGE)
+            or (group is not None and self._are_many(group.subscribed_topics))
+            or self._are_many(request.subscribed_topic_names or ())
+            or (bool(request.subscribed_topic_regex) and self._are_many(self._topics.names()))
+        )
+
+    def _are_many(self, topics: Iterable[str]) -> bool:
+        """True if these topics have many partitions, or are many."""
+        total = 0
+        for number, topic in enumerate(topics):
+            total += self._topics.partition_count(topic)
+            if total > LARGE or number >= LARGE:
+                return True
+        return False
+
+    def _rehearsed(
+        self, context: Context, request: ConsumerGroupHeartbeatRequest
+    ) -> Generator[Callable[[], None], None, ConsumerGroupHeartbeatResponseRow | None]:
+        group_id = request.group_id
+        shard = self._shards.find(group_id, context.node_id)
+        group = None if shard is None else shard.groups.get(group_id)
+        if shard is None or (group is None and request.member_epoch != JOIN_EPOCH):
+            return None
+        assert isinstance(group, ConsumerGroup | None)
+        if not request.member_id:  # threads make none
+            request.member_id = self.protocol.new_member_id()
+        rehearsal = Rehearsal(
+            group or ConsumerGroup(group_id),
+            self._now_ms(),
+            lambda changes: self.protocol.decide(changes, context, request),
+        )
+        yield rehearsal.run
+        is_here = self._shards.find(group_id, context.node_id) is shard
+        if not is_here or shard.groups.get(group_id) is not group or not rehearsal.is_current:
+            return None
+        try:
+            changes, decision = rehearsal.taken_over()
+            answer = self.protocol.carry_out(changes, decision)
+        except KafkaError as refused:
+            return self._refused(refused)
+        shard.groups[group_id] = changes.group
+        return answer
+
     def _heartbeat(
         self, context: Context, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponseRow:
         shard = self._shards.shard_of(request.group_id, context.node_id)
         group = shard.groups.get(request.group_id)
         if request.member_epoch >= JOIN_EPOCH:
-            response = self._taken_in(shard, group, context, request)
-        else:
-            found = existing(ConsumerGroup, request.group_id, group)
-            response = self.protocol.leave(found, request)
-        answer: ConsumerGroupHeartbeatResponseRow = rows_of(response)
+            return self._taken_in(shard, group, context, request)
+        found = existing(ConsumerGroup, request.group_id, group)
+        answer: ConsumerGroupHeartbeatResponseRow = rows_of(self.protocol.leave(found, request))
         return answer
 
     def _refused(self, error: KafkaError) -> ConsumerGroupHeartbeatResponseRow:
@@ -87,7 +134,7 @@ class ConsumerGroupRequests(
         group: Group | None,
         context: Context,
         request: ConsumerGroupHeartbeatRequest,
-    ) -> ConsumerGroupHeartbeatResponse:
+    ) -> ConsumerGroupHeartbeatResponseRow:
         if isinstance(group, ConsumerGroup):
             return self.protocol.heartbeat(self.protocol.changes(group), context, request)
         if request.member_epoch != JOIN_EPOCH or not isinstance(group, ClassicGroup | None):
@@ -97,12 +144,12 @@ class ConsumerGroupRequests(
             if group is None
             else self._change.upgraded(group)
         )
-        response = self.protocol.heartbeat(changes, context, request)
+        answer = self.protocol.heartbeat(changes, context, request)
         shard.groups[request.group_id] = changes.group
         if group is not None:
             self._change.finish_upgrade(group)
             self.protocol.watch(changes.group)
-        return response
+        return answer
 
     def describe(self, context: Context, group_id: str) -> DescribedGroup:
         def describe() -> DescribedGroup:

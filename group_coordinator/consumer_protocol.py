@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -32,16 +32,23 @@ from kafkalite.group_coordinator.consumer_targets import ConsumerTargets
 from kafkalite.group_coordinator.heartbeat_checks import check_epoch
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from kafkalite.group_coordinator.modern_protocol import ModernProtocol, set_targets
-from kafkalite.group_coordinator.modern_records import listed
+from kafkalite.group_coordinator.modern_records import rows_by_topic
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_group_heartbeat import (
-    Assignment,
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
-    TopicPartitions,
+    ConsumerGroupHeartbeatResponseRow,
+    TopicPartitionsRow,
 )
-from kafkalite.wire.rows import SharedResponse
+from kafkalite.wire.rows import SharedResponse, rows_of
+
+
+class Decision(NamedTuple):
+    """What a heartbeat comes to: the member as it is then, and the partitions that it is told."""
+
+    member: ConsumerMember
+    assigned: list[TopicPartitionsRow] | None
 
 
 class ConsumerProtocol(
@@ -91,8 +98,17 @@ class ConsumerProtocol(
         changes: Changes[ConsumerGroup],
         caller: Caller,
         request: ConsumerGroupHeartbeatRequest,
-    ) -> ConsumerGroupHeartbeatResponse:
+    ) -> ConsumerGroupHeartbeatResponseRow:
         """Take in a member that stays, joins or changes. Raises KafkaError if it is refused."""
+        return self.carry_out(changes, self.decide(changes, caller, request))
+
+    def decide(
+        self,
+        changes: Changes[ConsumerGroup],
+        caller: Caller,
+        request: ConsumerGroupHeartbeatRequest,
+    ) -> Decision:
+        """Make the changes of a heartbeat, to the group only. Raises KafkaError."""
         group = changes.group
         member_id = request.member_id or self.new_member_id()
         if member_id not in group.members:
@@ -110,10 +126,6 @@ class ConsumerProtocol(
             changes, _updated(before, caller, request)
         )
         member = self.targets.reconcile(changes, member_id, owned, subscription_changed)
-        self.commit(changes)
-        self.put_off(group, member_id)
-        self.watch_revocation(group, member)
-        response = self._response(group, member)
         is_full = (
             request.rebalance_timeout_ms != -1
             and (
@@ -122,11 +134,22 @@ class ConsumerProtocol(
             )
             and request.topic_partitions is not None
         )
-        if request.member_epoch == JOIN_EPOCH or is_full or _differ(before, member):
-            response.assignment = Assignment(
-                topic_partitions=listed(TopicPartitions, member.assigned)
-            )
-        return response
+        is_told = request.member_epoch == JOIN_EPOCH or is_full or _differ(before, member)
+        return Decision(member, rows_by_topic(member.assigned) if is_told else None)
+
+    def carry_out(
+        self, changes: Changes[ConsumerGroup], decision: Decision
+    ) -> ConsumerGroupHeartbeatResponseRow:
+        """Write the changes of a heartbeat, and begin the member's session anew.
+
+        Raises KafkaError: they cannot be written.
+        """
+        group, member = changes.group, decision.member
+        self.commit(changes)
+        self.put_off(group, member.member_id)
+        self.watch_revocation(group, member)
+        answer: ConsumerGroupHeartbeatResponseRow = rows_of(self._response(group, member))
+        return answer if decision.assigned is None else (*answer[:-1], (decision.assigned,))
 
     def _changes_nothing(
         self, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest

@@ -250,7 +250,7 @@ class GroupCoordinator:
             for member in group.members.values():
                 self._classic.watch(group, member)
             return
-        group.is_metadata_stale = True
+        group.topics_changed()
         if isinstance(group, ConsumerGroup):
             self._consumer.watch(group)
         elif group.group_type == "share":
@@ -281,7 +281,7 @@ class GroupCoordinator:
         for shard in self.shards.loaded.values():
             for group in shard.groups.values():
                 if not isinstance(group, ClassicGroup) and group.depends_on(names):
-                    group.is_metadata_stale = True
+                    group.topics_changed()
 
     def stop(self) -> None:
         """Send parked members away, for good."""

@@ -19,8 +19,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
+from copy import copy
 from enum import Enum
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Final, Generic, Self, TypeVar
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -41,6 +42,8 @@ from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 FIRST_EPOCH = 1  # 0 is that of a member that joins; nothing has been assigned in this one
+
+_OF_THE_LOOP: Final = frozenset({"timers", "answers"})
 
 M = TypeVar("M", bound=ModernMember)
 T = TypeVar("T")
@@ -81,13 +84,15 @@ class MemberTimers:
 class ModernGroup(ABC, Generic[M, T]):
     """One group. `M` are its members, `T` is what each is to have.
 
-    `timers`, `answers` and `is_metadata_stale` are not in the log.
+    `timers`, `answers` and `is_metadata_stale` are not in the log. `version` is another one after
+    each change.
     """
 
     records: ClassVar[ModernRecords]
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
+        self.version = 0
         self.epoch = FIRST_EPOCH
         self.metadata_hash = 0
         self.assignment_epoch = FIRST_EPOCH
@@ -134,10 +139,34 @@ class ModernGroup(ABC, Generic[M, T]):
     @abstractmethod
     def is_subscribed_to(self, topic: str) -> bool: ...
 
+    def topics_changed(self) -> None:
+        """Topics have come, grown or gone: the next heartbeat looks at them."""
+        self.version += 1
+        self.is_metadata_stale = True
+
+    # A copy that a thread may change (rehearsal.py)
+
+    def copy(self) -> Self:
+        """A group that changes without this one. It has no timers."""
+        made = copy(self)
+        for name in [name for name, value in vars(self).items() if isinstance(value, dict)]:
+            setattr(made, name, {} if name in _OF_THE_LOOP else copy(getattr(self, name)))
+        return made
+
+    def take_over(self, changed: Self) -> None:
+        """Become what a copy of this group has become."""
+        for member_id in self.timers.keys() - changed.members.keys():
+            self.timers.pop(member_id).close()
+        for name, value in vars(changed).items():
+            if name not in _OF_THE_LOOP:
+                setattr(self, name, value)
+        self.answers.clear()
+
     # State from the records
 
     def apply(self, key: Any, value: Any, now_ms: int = 0) -> None:
         """Take in a record of this group, at a time on the wall clock."""
+        self.version += 1
         self.answers.clear()
         records = self.records
         if isinstance(key, records.group):

@@ -67,6 +67,11 @@ class MakesPartitions(Protocol[P_co]):
     def __call__(self, *, topic_id: UUID, partitions: list[int]) -> P_co: ...
 
 
+def rows_by_topic(partitions: Mapping[UUID, Iterable[int]]) -> list[tuple[UUID, list[int]]]:
+    """Partitions by topic, as the rows of a message."""
+    return [(topic_id, sorted(of_topic)) for topic_id, of_topic in partitions.items()]
+
+
 def listed(made: MakesPartitions[P_co], partitions: Mapping[UUID, Iterable[int]]) -> list[P_co]:
     """Partitions by topic, as a list of messages."""
     return [

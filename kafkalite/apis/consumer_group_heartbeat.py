@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkalite.group_coordinator.expressions import has_looked_at, look_at
+from kafkalite.log.errors import TakesLong
 from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices
 from kafkalite.wire.errors import ErrorCode
@@ -19,13 +20,15 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseRow,
 )
-from kafkalite.wire.rows import SharedResponse, message_in_steps, rows_of
+from kafkalite.wire.rows import LargeResponse, SharedResponse, message_in_steps, rows_of
 
 if TYPE_CHECKING:
+    from kafkalite.group_coordinator.consumer_api import ConsumerGroupRequests
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
-Answer: TypeAlias = "ConsumerGroupHeartbeatResponseRow | SharedResponse"
+Brief: TypeAlias = "ConsumerGroupHeartbeatResponseRow | SharedResponse"
+Answer: TypeAlias = "Brief | LargeResponse"
 
 
 def handle(
@@ -78,7 +81,8 @@ async def _answer_in_slices(
     services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequestRow
 ) -> Answer:
     message = await in_slices(message_in_steps(ConsumerGroupHeartbeatRequest, request), context)
-    return _answer(services, context, request, message)
+    answer = _answer(services, context, request, message)
+    return await answer if isinstance(answer, Coroutine) else answer
 
 
 def _answer(
@@ -86,8 +90,33 @@ def _answer(
     context: RequestContext,
     request: ConsumerGroupHeartbeatRequestRow,
     message: ConsumerGroupHeartbeatRequest | None,
+) -> Answer | Coroutine[Any, Any, Answer]:
+    groups = services.group_coordinator.consumer
+    try:
+        return _heard_of(
+            context, request, groups.heartbeat(context, request, message, briefly=True)
+        )
+    except TakesLong:
+        return _answer_in_turn(groups, context, request, message)
+
+
+async def _answer_in_turn(
+    groups: ConsumerGroupRequests,
+    context: RequestContext,
+    request: ConsumerGroupHeartbeatRequestRow,
+    message: ConsumerGroupHeartbeatRequest | None,
 ) -> Answer:
-    response = services.group_coordinator.consumer.heartbeat(context, request, message)
+    """A thread works out the changes of a large group, one heartbeat after the other."""
+    await context.connection.move_to_task()
+    async with groups.turns.of(request[0]):
+        response = await in_slices(groups.heartbeat_in_steps(context, request, message), context)
+    answer = _heard_of(context, request, response)
+    return answer if isinstance(answer, SharedResponse) else LargeResponse(answer)
+
+
+def _heard_of(
+    context: RequestContext, request: ConsumerGroupHeartbeatRequestRow, response: Brief
+) -> Brief:
     row = response.row if isinstance(response, SharedResponse) else response
     context.heard_of(request[0], row[3])
     return response

@@ -112,7 +112,8 @@ class TopicNames:
         return None if found is None else found.name
 
     def names(self) -> Iterable[str]:
-        return (topic.name for topic in self._topics.all())
+        # Copied, as threads ask for them, too.
+        return self._topics.by_name.copy()
 
 
 class _Watcher:

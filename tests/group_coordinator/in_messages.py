@@ -3,6 +3,8 @@
 from typing import Any
 
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
+from kafkalite.log.errors import TakesLong
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.api_codec import drained
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -73,5 +75,9 @@ class CoordinatorInMessages:
     async def consumer_group_heartbeat(
         self, context: object, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse:
-        answer = self._coordinator.consumer.heartbeat(context, rows_of(request))
+        requests, row = self._coordinator.consumer, rows_of(request)
+        try:
+            answer = requests.heartbeat(context, row, briefly=True)
+        except TakesLong:
+            answer = at_once(requests.heartbeat_in_steps(context, row))
         return message_of_row(ConsumerGroupHeartbeatResponse, row_of(answer))

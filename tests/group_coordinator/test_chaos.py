@@ -19,6 +19,8 @@ from kafkalite.wire.messages.consumer_protocol_assignment import (
 from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkalite.wire.messages.stored import decode, encode
 
+pytestmark = pytest.mark.usefixtures("size")
+
 RETRIABLE = (
     ErrorCode.NOT_COORDINATOR,
     ErrorCode.COORDINATOR_NOT_AVAILABLE,

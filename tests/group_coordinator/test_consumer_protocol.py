@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
 import trio
 
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.consumers import NAMES, orders, settle
+
+pytestmark = pytest.mark.usefixtures("size")
 
 
 async def test_a_member_alone_gets_everything_at_once(autojump_clock, world):

@@ -8,6 +8,8 @@ import trio
 from kafkalite.group_coordinator import expressions
 from tests.group_coordinator.consumers import orders, settle
 
+pytestmark = pytest.mark.usefixtures("size")
+
 
 async def test_many_members_share_evenly(autojump_clock, world):
     world.set_partitions("orders", 50)

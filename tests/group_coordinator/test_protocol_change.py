@@ -13,6 +13,8 @@ from kafkalite.wire.messages.consumer_protocol_subscription import (
 from kafkalite.wire.messages.stored import encode
 from tests.group_coordinator.both_protocols import classic, partitions_of, settle
 
+pytestmark = pytest.mark.usefixtures("size")
+
 
 async def stable_classic(world, *members):
     """The members in a classic group whose leader has given everything to the first."""

@@ -7,6 +7,8 @@ import pytest
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.static_pair import stable_pair
 
+pytestmark = pytest.mark.usefixtures("size")
+
 
 @pytest.mark.parametrize("version", [5, 9])
 async def test_a_restarted_follower_disturbs_nobody(autojump_clock, world, version):
