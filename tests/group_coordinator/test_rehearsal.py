@@ -153,10 +153,11 @@ async def test_another_member_meanwhile_is_not_forgotten(
     def beat(name: str) -> Any:
         return large.coordinator.consumer.heartbeat_in_steps(CONTEXT, rows_of(joins(name)))
 
+    ended(beat("first"))
     answer = ended(beat("a"), lambda: ended(beat("b")) and None)
     assert answer.error_code == ErrorCode.NONE
     group = large.coordinator.shards.find("group", 1).groups["group"]
-    assert set(group.members) == {"a", "b"}
+    assert set(group.members) == {"first", "a", "b"}
     has = {name: member.assigned for name, member in group.members.items()}
     await large.start()
     group = large.coordinator.shards.find("group", 1).groups["group"]

@@ -180,10 +180,11 @@ async def test_a_thread_works_out_what_changes_in_a_large_group(
                 for topic in answer.assignment.topic_partitions
             ]
 
-    for _ in range(4):
+    for number in range(4):
         async with trio.open_nursery() as nursery:
             for name in members:
                 nursery.start_soon(beat, name)
+        assert number or len(threads) == len(members), "none was worked out for nothing"
     has = {name: [p for topic in owned[name] for p in topic.partitions] for name in members}
     assert [len(partitions) for partitions in has.values()] == [200, 200]
     assert sorted(has["one"] + has["two"]) == list(range(400))
