@@ -5,7 +5,7 @@ Refusals become error codes here. The rules are in consumer_protocol.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterable
+from collections.abc import Collection, Iterable
 
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
@@ -14,11 +14,10 @@ from kafkalite.group_coordinator.consumer_checks import check_request
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.heartbeat_checks import group_not_found
-from kafkalite.group_coordinator.modern_api import ModernRequests
+from kafkalite.group_coordinator.large_groups import LargeGroupRequests
 from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
-from kafkalite.group_coordinator.rehearsal import LARGE, Rehearsal
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
@@ -33,7 +32,7 @@ from kafkalite.wire.rows import rows_of
 
 
 class ConsumerGroupRequests(
-    ModernRequests[
+    LargeGroupRequests[
         ConsumerProtocol, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponseRow
     ]
 ):
@@ -46,9 +45,8 @@ class ConsumerGroupRequests(
         protocol: ConsumerProtocol,
         change: ProtocolChange,
     ) -> None:
-        super().__init__(shards, protocol, ConsumerGroup, ConsumerGroupHeartbeatRequest)
+        super().__init__(shards, services, protocol, ConsumerGroup, ConsumerGroupHeartbeatRequest)
         self._config = services.config
-        self._now_ms = services.now_ms
         self._topics = services.topics
         self._change = change
 
@@ -63,52 +61,13 @@ class ConsumerGroupRequests(
     def _check(self, context: Context, request: ConsumerGroupHeartbeatRequest) -> None:
         check_request(request, context.api_version, self._config.group_consumer_assignors)
 
-    def _takes_long(self, group: Group | None, request: ConsumerGroupHeartbeatRequest) -> bool:
-        if request.member_epoch < JOIN_EPOCH or not isinstance(group, ConsumerGroup | None):
-            return False
-        return (
-            (group is not None and group.partition_count > LARGE)
-            or (group is not None and self._are_many(group.subscribed_topics))
-            or self._are_many(request.subscribed_topic_names or ())
-            or (bool(request.subscribed_topic_regex) and self._are_many(self._topics.names()))
-        )
+    def _topics_in(self, request: ConsumerGroupHeartbeatRequest) -> Iterable[str]:
+        if request.subscribed_topic_regex:
+            return self._topics.names()
+        return super()._topics_in(request)
 
-    def _are_many(self, topics: Iterable[str]) -> bool:
-        """True if these topics have many partitions, or are many."""
-        total = 0
-        for number, topic in enumerate(topics):
-            total += self._topics.partition_count(topic)
-            if total > LARGE or number >= LARGE:
-                return True
-        return False
-
-    def _rehearsed(
-        self, context: Context, request: ConsumerGroupHeartbeatRequest
-    ) -> Generator[Callable[[], None], None, ConsumerGroupHeartbeatResponseRow | None]:
-        group_id = request.group_id
-        shard = self._shards.find(group_id, context.node_id)
-        group = None if shard is None else shard.groups.get(group_id)
-        if shard is None or (group is None and request.member_epoch != JOIN_EPOCH):
-            return None
-        assert isinstance(group, ConsumerGroup | None)
-        if not request.member_id:  # threads make none
-            request.member_id = self.protocol.new_member_id()
-        rehearsal = Rehearsal(
-            group or ConsumerGroup(group_id),
-            self._now_ms(),
-            lambda changes: self.protocol.decide(changes, context, request),
-        )
-        yield rehearsal.run
-        is_here = self._shards.find(group_id, context.node_id) is shard
-        if not is_here or shard.groups.get(group_id) is not group or not rehearsal.is_current:
-            return None
-        try:
-            changes, decision = rehearsal.taken_over()
-            answer = self.protocol.carry_out(changes, decision)
-        except KafkaError as refused:
-            return self._refused(refused)
-        shard.groups[group_id] = changes.group
-        return answer
+    def _prepare(self, request: ConsumerGroupHeartbeatRequest) -> None:
+        request.member_id = request.member_id or self.protocol.new_member_id()
 
     def _heartbeat(
         self, context: Context, request: ConsumerGroupHeartbeatRequest

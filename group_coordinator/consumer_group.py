@@ -128,11 +128,6 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
 
     # State that follows from it
 
-    @property
-    def partition_count(self) -> int:
-        """How many partitions its members have."""
-        return len(self._owners)
-
     def is_free(self, topic_id: UUID, partition: int) -> bool:
         """True if no member has the partition, nor has still to give it up."""
         return (topic_id, partition) not in self._owners

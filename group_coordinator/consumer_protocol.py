@@ -31,7 +31,7 @@ from kafkalite.group_coordinator.consumer_member import (
 from kafkalite.group_coordinator.consumer_targets import ConsumerTargets
 from kafkalite.group_coordinator.heartbeat_checks import check_epoch
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, STATIC_LEAVE_EPOCH
-from kafkalite.group_coordinator.modern_protocol import ModernProtocol, set_targets
+from kafkalite.group_coordinator.modern_protocol import DecidingProtocol, set_targets
 from kafkalite.group_coordinator.modern_records import rows_by_topic
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -52,7 +52,12 @@ class Decision(NamedTuple):
 
 
 class ConsumerProtocol(
-    ModernProtocol[ConsumerGroup, ConsumerMember, ConsumerGroupHeartbeatRequest]
+    DecidingProtocol[
+        ConsumerGroup,
+        ConsumerMember,
+        ConsumerGroupHeartbeatRequest,
+        ConsumerGroupHeartbeatResponseRow,
+    ]
 ):
     """The rules, for all groups of a coordinator.
 
@@ -93,22 +98,12 @@ class ConsumerProtocol(
             return self.keep_answer(group, member, caller, row, self._response(group, member))
         return None
 
-    def heartbeat(
-        self,
-        changes: Changes[ConsumerGroup],
-        caller: Caller,
-        request: ConsumerGroupHeartbeatRequest,
-    ) -> ConsumerGroupHeartbeatResponseRow:
-        """Take in a member that stays, joins or changes. Raises KafkaError if it is refused."""
-        return self.carry_out(changes, self.decide(changes, caller, request))
-
     def decide(
         self,
         changes: Changes[ConsumerGroup],
         caller: Caller,
         request: ConsumerGroupHeartbeatRequest,
     ) -> Decision:
-        """Make the changes of a heartbeat, to the group only. Raises KafkaError."""
         group = changes.group
         member_id = request.member_id or self.new_member_id()
         if member_id not in group.members:
@@ -138,14 +133,11 @@ class ConsumerProtocol(
         return Decision(member, rows_by_topic(member.assigned) if is_told else None)
 
     def carry_out(
-        self, changes: Changes[ConsumerGroup], decision: Decision
+        self, changes: Changes[ConsumerGroup], decision: Decision, written: Callable[[], None]
     ) -> ConsumerGroupHeartbeatResponseRow:
-        """Write the changes of a heartbeat, and begin the member's session anew.
-
-        Raises KafkaError: they cannot be written.
-        """
         group, member = changes.group, decision.member
         self.commit(changes)
+        written()
         self.put_off(group, member.member_id)
         self.watch_revocation(group, member)
         answer: ConsumerGroupHeartbeatResponseRow = rows_of(self._response(group, member))

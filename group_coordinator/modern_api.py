@@ -2,7 +2,7 @@
 
     the same as before      the kept answer, unless anything has changed (steady_answers.py)
     changes nothing         an answer that is kept
-    of a large group        a thread works out what changes (rehearsal.py)
+    of a large group        a thread works out what changes (large_groups.py)
     any other               what the type of group does with it
 
 A refusal becomes an error code.
@@ -11,16 +11,13 @@ A refusal becomes an error code.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar
 
 from kafkalite.group_coordinator.callers import Context
 from kafkalite.group_coordinator.modern_group import ModernGroup
 from kafkalite.group_coordinator.modern_protocol import ModernProtocol
-from kafkalite.group_coordinator.rehearsal import TRIES
 from kafkalite.group_coordinator.shard import Group
 from kafkalite.group_coordinator.shards import Shards
-from kafkalite.group_coordinator.turns import Turns
 from kafkalite.log.errors import TakesLong
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.rows import SharedResponse, message_of_row
@@ -44,8 +41,6 @@ class ModernRequests(ABC, Generic[P, Q, A]):
         self.protocol = protocol
         self._kind = kind
         self._request = request
-        self.turns = Turns()
-        """Those of heartbeats that take long, by group."""
 
     def heartbeat(
         self,
@@ -80,29 +75,9 @@ class ModernRequests(ABC, Generic[P, Q, A]):
         except KafkaError as refused:
             return self._refused(refused)
 
-    def heartbeat_in_steps(
-        self, context: Context, row: tuple[Any, ...], message: Q | None = None
-    ) -> Generator[Callable[[], None], None, SharedResponse | A]:
-        """The same for one that takes long. A thread is to call the functions that it yields."""
-        request: Q = message_of_row(self._request, row) if message is None else message
-        for _ in range(TRIES):
-            try:
-                return self.heartbeat(context, row, request, briefly=True)
-            except TakesLong:
-                answer = yield from self._rehearsed(context, request)
-            if answer is not None:
-                return answer
-        return self.heartbeat(context, row, request)
-
     def _takes_long(self, group: Group | None, request: Q) -> bool:
-        """True for a heartbeat whose changes a thread is to work out."""
+        """True for a heartbeat whose changes a thread is to work out (large_groups.py)."""
         return False
-
-    def _rehearsed(
-        self, context: Context, request: Q
-    ) -> Generator[Callable[[], None], None, A | None]:
-        """Have a thread work out what such a heartbeat changes; None if it came to nothing."""
-        raise NotImplementedError
 
     @abstractmethod
     def _check(self, context: Context, request: Q) -> None:

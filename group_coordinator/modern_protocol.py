@@ -27,6 +27,7 @@ M = TypeVar("M", bound=ModernMember)
 T = TypeVar("T")
 G = TypeVar("G", bound=ModernGroup[Any, Any])
 Q_contra = TypeVar("Q_contra", contravariant=True)
+A_co = TypeVar("A_co", covariant=True)
 
 
 class ModernProtocol(ABC, Generic[G, M, Q_contra]):
@@ -154,6 +155,32 @@ class ModernProtocol(ABC, Generic[G, M, Q_contra]):
             self.put_off(group, member.member_id)
             if not member.speaks_classic:
                 self.watch_revocation(group, member)
+
+
+class DecidingProtocol(ModernProtocol[G, M, Q_contra], Generic[G, M, Q_contra, A_co]):
+    """Rules that first decide what a heartbeat changes, and then carry it out."""
+
+    def heartbeat(
+        self,
+        changes: Changes[G],
+        caller: Caller,
+        request: Q_contra,
+        written: Callable[[], None] = lambda: None,
+    ) -> A_co:
+        """The row of the answer to a member that stays, joins or changes.
+
+        `written` is called once the changes are in the log. Raises KafkaError if the member is
+        refused, or cannot be written.
+        """
+        return self.carry_out(changes, self.decide(changes, caller, request), written)
+
+    @abstractmethod
+    def decide(self, changes: Changes[G], caller: Caller, request: Q_contra) -> Any:
+        """Make the changes of a heartbeat, to the group only. Raises KafkaError."""
+
+    @abstractmethod
+    def carry_out(self, changes: Changes[G], decision: Any, written: Callable[[], None]) -> A_co:
+        """Write the changes of a heartbeat, and answer. Raises KafkaError."""
 
 
 def new_targets_are_due(services: GroupServices, group: ModernGroup[Any, Any]) -> bool:

@@ -14,7 +14,7 @@ from kafkalite.group_coordinator.heartbeat_checks import (
     is_share_member_id,
     refuse_blank,
 )
-from kafkalite.group_coordinator.modern_api import ModernRequests
+from kafkalite.group_coordinator.large_groups import LargeGroupRequests
 from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, LEAVE_EPOCH
 from kafkalite.group_coordinator.services import GroupServices
@@ -37,7 +37,7 @@ ASSIGNOR: Final = "simple"
 
 
 class ShareGroupRequests(
-    ModernRequests[ShareProtocol, ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponseRow]
+    LargeGroupRequests[ShareProtocol, ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponseRow]
 ):
     """Share groups, for a coordinator that has the shards of groups."""
 
@@ -48,7 +48,7 @@ class ShareGroupRequests(
         protocol: ShareProtocol,
         states: ShareStates,
     ) -> None:
-        super().__init__(shards, protocol, ShareGroup, ShareGroupHeartbeatRequest)
+        super().__init__(shards, services, protocol, ShareGroup, ShareGroupHeartbeatRequest)
         self._topics = services.topics
         self.states = states
         self.offsets = ShareGroupOffsets(shards, services.topics, states)
@@ -72,16 +72,12 @@ class ShareGroupRequests(
     def _heartbeat(
         self, context: Context, request: ShareGroupHeartbeatRequest
     ) -> ShareGroupHeartbeatResponseRow:
-        answer: ShareGroupHeartbeatResponseRow = rows_of(self._answer(context, request))
-        return answer
-
-    def _answer(
-        self, context: Context, request: ShareGroupHeartbeatRequest
-    ) -> ShareGroupHeartbeatResponse:
         shard = self._shards.shard_of(request.group_id, context.node_id)
         group = shard.groups.get(request.group_id)
         if request.member_epoch == LEAVE_EPOCH:
-            return self.protocol.leave(existing(ShareGroup, request.group_id, group), request)
+            left = self.protocol.leave(existing(ShareGroup, request.group_id, group), request)
+            answer: ShareGroupHeartbeatResponseRow = rows_of(left)
+            return answer
         if group is None and request.member_epoch == JOIN_EPOCH:
             made = ShareGroup(request.group_id)
 
@@ -90,9 +86,9 @@ class ShareGroupRequests(
                 # group is loaded anew, as any other.
                 shard.groups[request.group_id] = made
 
-            return self.protocol.heartbeat(made, context, request, keep)
+            return self.protocol.heartbeat(self.protocol.changes(made), context, request, keep)
         found = existing(ShareGroup, request.group_id, group, "Share group")
-        return self.protocol.heartbeat(found, context, request)
+        return self.protocol.heartbeat(self.protocol.changes(found), context, request)
 
     def _refused(self, error: KafkaError) -> ShareGroupHeartbeatResponseRow:
         answer: ShareGroupHeartbeatResponseRow

@@ -14,8 +14,8 @@ Source of the rules: Kafka's GroupMetadataManager (shareGroup...).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -27,26 +27,40 @@ from kafkalite.group_coordinator.heartbeat_checks import check_epoch, unknown_me
 from kafkalite.group_coordinator.metadata_hash import metadata_hash
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
 from kafkalite.group_coordinator.modern_protocol import (
-    ModernProtocol,
+    DecidingProtocol,
     new_targets_are_due,
     set_targets,
 )
-from kafkalite.group_coordinator.modern_records import listed
+from kafkalite.group_coordinator.modern_records import rows_by_topic
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.share_assignor import assign_simple
 from kafkalite.group_coordinator.share_group import ShareGroup, ShareMember
+from kafkalite.group_coordinator.share_keeper import Offsets
 from kafkalite.group_coordinator.share_states import ShareStates
 from kafkalite.group_coordinator.subscriptions import TopicIds, candidates
 from kafkalite.wire.messages.share_group_heartbeat import (
-    Assignment,
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
-    TopicPartitions,
+    ShareGroupHeartbeatResponseRow,
+    TopicPartitionsRow,
 )
-from kafkalite.wire.rows import SharedResponse
+from kafkalite.wire.rows import SharedResponse, rows_of
 
 
-class ShareProtocol(ModernProtocol[ShareGroup, ShareMember, ShareGroupHeartbeatRequest]):
+class Decision(NamedTuple):
+    """What a heartbeat comes to: the member as it is then, the partitions that it is told, and
+    those that have no state yet."""
+
+    member: ShareMember
+    assigned: Sequence[TopicPartitionsRow] | None
+    to_initialize: Offsets
+
+
+class ShareProtocol(
+    DecidingProtocol[
+        ShareGroup, ShareMember, ShareGroupHeartbeatRequest, ShareGroupHeartbeatResponseRow
+    ]
+):
     """The rules, for all share groups of a coordinator."""
 
     def __init__(self, services: GroupServices, states: ShareStates) -> None:
@@ -68,18 +82,10 @@ class ShareProtocol(ModernProtocol[ShareGroup, ShareMember, ShareGroupHeartbeatR
             return None
         return self.keep_answer(group, member, caller, row, self._response(group, member))
 
-    def heartbeat(
-        self,
-        group: ShareGroup,
-        caller: Caller,
-        request: ShareGroupHeartbeatRequest,
-        written: Callable[[], None] = lambda: None,
-    ) -> ShareGroupHeartbeatResponse:
-        """Take in a member that stays, joins or changes. `written` is called once that is in the
-        log.
-
-        Raises KafkaError if it is refused, or cannot be written.
-        """
+    def decide(
+        self, changes: Changes[ShareGroup], caller: Caller, request: ShareGroupHeartbeatRequest
+    ) -> Decision:
+        group = changes.group
         before = group.members.get(request.member_id)
         if before is None:
             self.check_room(group)
@@ -93,26 +99,30 @@ class ShareProtocol(ModernProtocol[ShareGroup, ShareMember, ShareGroupHeartbeatR
             if_behind=", and it does not match the previous member epoch "
             f"({before.previous_member_epoch})",
         )
-        changes = self.changes(group)
         raised = self._update_member(changes, _updated(before, caller, request))
         ids = TopicIds(self._topics)
         self._assign(changes, ids)
         member = self._reconcile(changes, request.member_id, raised, ids)
         to_initialize = self._states.note_missing(changes)
+        is_full = request.subscribed_topic_names is not None
+        is_told = (
+            request.member_epoch == JOIN_EPOCH or is_full or member.assigned != before.assigned
+        )
+        return Decision(member, rows_by_topic(member.assigned) if is_told else None, to_initialize)
+
+    def carry_out(
+        self, changes: Changes[ShareGroup], decision: Decision, written: Callable[[], None]
+    ) -> ShareGroupHeartbeatResponseRow:
+        group = changes.group
         self.commit(changes)
         written()
-        self.put_off(group, member.member_id)
-        response = self._response(group, member)
-        is_full = request.subscribed_topic_names is not None
-        if request.member_epoch == JOIN_EPOCH or is_full or member.assigned != before.assigned:
-            response.assignment = Assignment(
-                topic_partitions=listed(TopicPartitions, member.assigned)
-            )
-        if to_initialize:
-            self._states.initialize_soon(group, to_initialize)
+        self.put_off(group, decision.member.member_id)
+        answer: ShareGroupHeartbeatResponseRow = rows_of(self._response(group, decision.member))
+        if decision.to_initialize:
+            self._states.initialize_soon(group, decision.to_initialize)
         else:
             group.is_settled = group.epoch == group.assignment_epoch and not group.initializing
-        return response
+        return answer if decision.assigned is None else (*answer[:-1], (decision.assigned,))
 
     def _response(self, group: ShareGroup, member: ShareMember) -> ShareGroupHeartbeatResponse:
         return ShareGroupHeartbeatResponse(

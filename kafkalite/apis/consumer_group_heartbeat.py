@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from kafkalite.group_coordinator.expressions import has_looked_at, look_at
 from kafkalite.log.errors import TakesLong
 from kafkalite.requests.disk_threads import in_disk_thread
+from kafkalite.requests.large_groups import in_turn
 from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.consumer_group_heartbeat import (
@@ -106,10 +107,7 @@ async def _answer_in_turn(
     request: ConsumerGroupHeartbeatRequestRow,
     message: ConsumerGroupHeartbeatRequest | None,
 ) -> Answer:
-    """A thread works out the changes of a large group, one heartbeat after the other."""
-    await context.connection.move_to_task()
-    async with groups.turns.of(request[0]):
-        response = await in_slices(groups.heartbeat_in_steps(context, request, message), context)
+    response = await in_turn(groups, context, request, message)
     answer = _heard_of(context, request, response)
     return answer if isinstance(answer, SharedResponse) else LargeResponse(answer)
 

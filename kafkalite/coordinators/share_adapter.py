@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 from uuid import UUID
 
 import trio
@@ -19,6 +19,7 @@ import trio
 from kafkalite.cluster.image import GROUP_RESOURCE
 from kafkalite.config.choices import keeps_share_states
 from kafkalite.requests.slices import LongWork, at_once
+from kafkalite.requests.suspension import has_to_wait
 from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
 from kafkalite.supervision import every, supervised
 from kafkalite.wire.compression import Compression
@@ -236,7 +237,10 @@ class ShareServices:
             self._partitions.drop(key)
 
     def when_ready(
-        self, context: RequestContext, names: Iterable[str], respond: Callable[[], T]
+        self,
+        context: RequestContext,
+        names: Iterable[str],
+        respond: Callable[[], T | Coroutine[Any, Any, T]],
     ) -> T | Coroutine[Any, Any, T]:
         """`respond()`, which may be the first to need the topic of the states: it is made before.
 
@@ -259,9 +263,14 @@ class ShareServices:
         is_wanted = self._keeps_states and any(self._topics.get(name) is not None for name in names)
         return is_wanted and self._topics.get(SHARE_STATE_TOPIC) is None
 
-    async def _respond_when_made(self, context: RequestContext, respond: Callable[[], T]) -> T:
+    async def _respond_when_made(
+        self, context: RequestContext, respond: Callable[[], T | Coroutine[Any, Any, T]]
+    ) -> T:
         await self._topics.ready_internal(SHARE_STATE_TOPIC, context)
-        return respond()
+        response = respond()
+        if has_to_wait(response):
+            return await cast("Coroutine[Any, Any, T]", response)
+        return cast("T", response)
 
     # For leaders of share partitions
 

@@ -10,7 +10,7 @@ import trio.testing
 from msgspec.structs import replace
 
 from kafkalite.clock import SystemClock
-from kafkalite.group_coordinator import consumer_api
+from kafkalite.group_coordinator import large_groups
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
 from kafkalite.wire.api_codec import drained
@@ -189,7 +189,7 @@ async def world(nursery: trio.Nursery) -> World:
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How large consumer groups are. The changes of large ones are worked out on a copy."""
     if request.param == "large":
-        monkeypatch.setattr(consumer_api, "LARGE", -1)
+        monkeypatch.setattr(large_groups, "LARGE", -1)
     kind: str = request.param
     return kind
 

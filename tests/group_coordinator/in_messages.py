@@ -23,6 +23,15 @@ from kafkalite.wire.messages.txn_offset_commit import (
 from kafkalite.wire.rows import message_of_row, row_of, rows_of
 
 
+def answer_of(requests: Any, context: object, request: object) -> Any:
+    """The answer to a heartbeat, however large its group is."""
+    row = rows_of(request)
+    try:
+        return requests.heartbeat(context, row, briefly=True)
+    except TakesLong:
+        return at_once(requests.heartbeat_in_steps(context, row))
+
+
 class CoordinatorInMessages:
     """A GroupCoordinator whose hot requests take and return messages, and may be awaited."""
 
@@ -75,9 +84,5 @@ class CoordinatorInMessages:
     async def consumer_group_heartbeat(
         self, context: object, request: ConsumerGroupHeartbeatRequest
     ) -> ConsumerGroupHeartbeatResponse:
-        requests, row = self._coordinator.consumer, rows_of(request)
-        try:
-            answer = requests.heartbeat(context, row, briefly=True)
-        except TakesLong:
-            answer = at_once(requests.heartbeat_in_steps(context, row))
-        return message_of_row(ConsumerGroupHeartbeatResponse, row_of(answer))
+        row = row_of(answer_of(self._coordinator.consumer, context, request))
+        return message_of_row(ConsumerGroupHeartbeatResponse, row)

@@ -12,8 +12,9 @@ from kafkalite.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
     ShareGroupHeartbeatResponse,
 )
-from kafkalite.wire.rows import message_of_row, row_of, rows_of
+from kafkalite.wire.rows import message_of_row, row_of
 from tests.group_coordinator.in_memory import Context
+from tests.group_coordinator.in_messages import answer_of
 
 if TYPE_CHECKING:
     from tests.group_coordinator.conftest import World
@@ -36,9 +37,8 @@ class ShareConsumer:
             "member_epoch": self.epoch,
             "subscribed_topic_names": self.topics if self.epoch == 0 else None,
         } | fields
-        answer = self.world.coordinator.share.heartbeat(
-            Context(), rows_of(ShareGroupHeartbeatRequest(**values))
-        )
+        request = ShareGroupHeartbeatRequest(**values)
+        answer = answer_of(self.world.coordinator.share, Context(), request)
         return message_of_row(ShareGroupHeartbeatResponse, row_of(answer))
 
     def beat(self, **fields: Any) -> int:

@@ -11,6 +11,8 @@ from kafkalite.wire.messages.join_group import JoinGroupRequest
 from tests.group_coordinator.in_memory import Context
 from tests.group_coordinator.share_consumers import settle
 
+pytestmark = pytest.mark.usefixtures("size")
+
 
 @pytest.mark.parametrize(
     ("fields", "code"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 import trio
 
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.in_memory import Context
 from tests.group_coordinator.share_consumers import orders, settle
+
+pytestmark = pytest.mark.usefixtures("size")
 
 
 async def test_partitions_are_given_once_they_have_a_state(autojump_clock, world, consumers):

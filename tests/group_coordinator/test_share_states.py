@@ -12,6 +12,8 @@ from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.in_memory import Context, MemoryLog, ShareStates
 from tests.group_coordinator.share_consumers import orders, settle
 
+pytestmark = pytest.mark.usefixtures("size")
+
 
 async def test_a_topic_that_goes_and_comes_again(autojump_clock, world, consumers):
     (a,) = consumers("a")

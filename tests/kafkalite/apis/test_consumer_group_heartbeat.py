@@ -12,13 +12,9 @@ import trio
 
 from kafkalite.group_coordinator import expressions
 from kafkalite.group_coordinator.expressions import Expression
-from kafkalite.group_coordinator.rehearsal import Rehearsal
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.consumer_group_heartbeat import (
-    ConsumerGroupHeartbeatRequest,
-    TopicPartitions,
-)
+from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.kafkalite.conftest import Client
 from tests.kafkalite.group_requests import find, with_words
 
@@ -146,47 +142,3 @@ async def test_an_expression_is_looked_at_while_its_group_is_loaded(
         await joined_or_found(b, joins=False)
         assert expressions.has_looked_at("wo.*", [])
     assert len(compiled_in) == 2
-
-
-async def test_a_thread_works_out_what_changes_in_a_large_group(
-    clients: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One heartbeat after the other: two members that join at once get everything in the end."""
-    threads: list[threading.Thread] = []
-    work_out = Rehearsal.run
-
-    def noted(rehearsed: Rehearsal[Any, Any]) -> None:
-        threads.append(threading.current_thread())
-        work_out(rehearsed)
-
-    monkeypatch.setattr(Rehearsal, "run", noted)
-    client, _ = await with_words(clients)
-    clients.broker.create_topic("large", partitions=400)
-    members = {"one": client, "two": await clients.connect()}
-    epochs = dict.fromkeys(members, 0)
-    owned: dict[str, list[Any]] = {name: [] for name in members}
-
-    async def beat(name: str) -> None:
-        request = first(name)
-        request.subscribed_topic_names = ["large"]
-        request.member_epoch = epochs[name]
-        request.topic_partitions = owned[name]
-        answer = await members[name].ask(request, 1)
-        assert answer.error_code == ErrorCode.NONE
-        epochs[name] = answer.member_epoch
-        if answer.assignment is not None:
-            owned[name] = [
-                TopicPartitions(topic_id=topic.topic_id, partitions=list(topic.partitions))
-                for topic in answer.assignment.topic_partitions
-            ]
-
-    for number in range(4):
-        async with trio.open_nursery() as nursery:
-            for name in members:
-                nursery.start_soon(beat, name)
-        assert number or len(threads) == len(members), "none was worked out for nothing"
-    has = {name: [p for topic in owned[name] for p in topic.partitions] for name in members}
-    assert [len(partitions) for partitions in has.values()] == [200, 200]
-    assert sorted(has["one"] + has["two"]) == list(range(400))
-    assert threads
-    assert threading.main_thread() not in threads

@@ -1,0 +1,120 @@
+"""Heartbeats that change a large group: a thread works out what changes (rehearsal.py).
+
+Consumer and share groups may subscribe to very many topics. Streams groups name theirs one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable
+from typing import Any, Protocol, TypeVar
+
+from kafkalite.group_coordinator.callers import Context
+from kafkalite.group_coordinator.modern_api import ModernRequests
+from kafkalite.group_coordinator.modern_group import ModernGroup
+from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
+from kafkalite.group_coordinator.modern_protocol import DecidingProtocol
+from kafkalite.group_coordinator.rehearsal import LARGE, TRIES, Rehearsal
+from kafkalite.group_coordinator.services import GroupServices
+from kafkalite.group_coordinator.shards import Shards
+from kafkalite.group_coordinator.turns import Turns
+from kafkalite.log.errors import TakesLong
+from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.rows import SharedResponse, message_of_row
+
+
+class Joining(Protocol):
+    """A heartbeat of either type."""
+
+    group_id: str
+    member_id: str
+    member_epoch: int
+    subscribed_topic_names: list[str] | None
+
+
+P = TypeVar("P", bound=DecidingProtocol[Any, Any, Any, Any])
+Q = TypeVar("Q", bound=Joining)
+A = TypeVar("A")
+
+
+class LargeGroupRequests(ModernRequests[P, Q, A]):
+    """Heartbeats of groups that may be large. `turns` are those of heartbeats that take long."""
+
+    def __init__(
+        self,
+        shards: Shards,
+        services: GroupServices,
+        protocol: P,
+        kind: type[ModernGroup[Any, Any]],
+        request: type[Q],
+    ) -> None:
+        super().__init__(shards, protocol, kind, request)
+        self._services = services
+        self.turns = Turns()
+
+    def heartbeat_in_steps(
+        self, context: Context, row: tuple[Any, ...], message: Q | None = None
+    ) -> Generator[Callable[[], None], None, SharedResponse | A]:
+        """`heartbeat` for one that takes long. A thread is to call the functions it yields."""
+        request: Q = message_of_row(self._request, row) if message is None else message
+        for _ in range(TRIES):
+            try:
+                return self.heartbeat(context, row, request, briefly=True)
+            except TakesLong:
+                answer = yield from self._rehearsed(context, request)
+            if answer is not None:
+                return answer
+        return self.heartbeat(context, row, request)
+
+    def _takes_long(self, group: Any, request: Q) -> bool:
+        if request.member_epoch < JOIN_EPOCH:
+            return False
+        if group is not None and not issubclass(type(group), self._kind):
+            return False
+        subscribed: Iterable[str] = () if group is None else group.subscribed_topics
+        return self._are_many(subscribed) or self._are_many(self._topics_in(request))
+
+    def _are_many(self, topics: Iterable[str]) -> bool:
+        """True if these topics have many partitions, or are many."""
+        total = 0
+        for number, topic in enumerate(topics):
+            total += self._services.topics.partition_count(topic)
+            if total > LARGE or number >= LARGE:
+                return True
+        return False
+
+    def _topics_in(self, request: Q) -> Iterable[str]:
+        """The topics that a member may come to subscribe to by a heartbeat."""
+        return request.subscribed_topic_names or ()
+
+    def _rehearsed(
+        self, context: Context, request: Q
+    ) -> Generator[Callable[[], None], None, A | None]:
+        """Have a thread work out what a heartbeat changes; None if it came to nothing."""
+        group_id = request.group_id
+        shard = self._shards.find(group_id, context.node_id)
+        found = None if shard is None else shard.groups.get(group_id)
+        if shard is None or (found is None and request.member_epoch != JOIN_EPOCH):
+            return None
+        group: Any = self._kind(group_id) if found is None else found
+        self._prepare(request)
+        rehearsal = Rehearsal[Any, Any](
+            group,
+            self._services.now_ms(),
+            lambda changes: self.protocol.decide(changes, context, request),
+        )
+        yield rehearsal.run
+        is_here = self._shards.find(group_id, context.node_id) is shard
+        if not is_here or shard.groups.get(group_id) is not found or not rehearsal.is_current:
+            return None
+
+        def keep() -> None:
+            shard.groups[group_id] = group
+
+        try:
+            answer: A = self.protocol.carry_out(*rehearsal.taken_over(), keep)
+        except KafkaError as refused:
+            return self._refused(refused)
+        return answer
+
+    def _prepare(self, request: Q) -> None:
+        """Do what a thread must not."""
