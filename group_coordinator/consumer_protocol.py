@@ -45,7 +45,7 @@ from kafkalite.wire.rows import SharedResponse, rows_of
 
 
 class Decision(NamedTuple):
-    """What a heartbeat comes to: the member as it is then, and the partitions that it is told."""
+    """The outcome of a heartbeat: the member as it is then, and the partitions that it is told."""
 
     member: ConsumerMember
     assigned: list[TopicPartitionsRow] | None

@@ -48,7 +48,7 @@ from kafkalite.wire.rows import SharedResponse, rows_of
 
 
 class Decision(NamedTuple):
-    """What a heartbeat comes to: the member as it is then, the partitions that it is told, and
+    """The outcome of a heartbeat: the member as it is then, the partitions that it is told, and
     those that have no state yet."""
 
     member: ShareMember

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
 import trio
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from kafkalite.requests.slices import Steps
 
 T = TypeVar("T")
+Respond = Callable[[], T | Coroutine[Any, Any, T]]
 
 LATEST: Final = -1
 EARLIEST: Final = -2
@@ -237,10 +238,7 @@ class ShareServices:
             self._partitions.drop(key)
 
     def when_ready(
-        self,
-        context: RequestContext,
-        names: Iterable[str],
-        respond: Callable[[], T | Coroutine[Any, Any, T]],
+        self, context: RequestContext, names: Iterable[str], respond: Respond[T]
     ) -> T | Coroutine[Any, Any, T]:
         """`respond()`, which may be the first to need the topic of the states: it is made before.
 
@@ -263,14 +261,11 @@ class ShareServices:
         is_wanted = self._keeps_states and any(self._topics.get(name) is not None for name in names)
         return is_wanted and self._topics.get(SHARE_STATE_TOPIC) is None
 
-    async def _respond_when_made(
-        self, context: RequestContext, respond: Callable[[], T | Coroutine[Any, Any, T]]
-    ) -> T:
+    async def _respond_when_made(self, context: RequestContext, respond: Respond[T]) -> T:
         await self._topics.ready_internal(SHARE_STATE_TOPIC, context)
-        response = respond()
-        if has_to_wait(response):
-            return await cast("Coroutine[Any, Any, T]", response)
-        return cast("T", response)
+        response: Any = respond()
+        made: T = await response if has_to_wait(response) else response
+        return made
 
     # For leaders of share partitions
 

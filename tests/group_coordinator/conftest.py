@@ -187,7 +187,7 @@ async def world(nursery: trio.Nursery) -> World:
 
 @pytest.fixture(params=["small", "large"])
 def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """How large consumer groups are. The changes of large ones are worked out on a copy."""
+    """Groups of both sizes: the changes of large ones are worked out on a copy."""
     if request.param == "large":
         monkeypatch.setattr(large_groups, "LARGE", -1)
     kind: str = request.param

@@ -22,7 +22,7 @@ PARTITIONS = 400
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[threading.Thread]:
-    """Those that have worked something out."""
+    """The threads that have worked something out."""
     noted: list[threading.Thread] = []
     work_out = Rehearsal.run
 
