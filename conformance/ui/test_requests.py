@@ -161,7 +161,7 @@ def test_the_page_can_be_used_while_clients_hammer_the_broker(
     rows(page, "Requests").get_by_text("hammer").first.wait_for(state="detached")
     page.keyboard.press("Escape")
     page.keyboard.press("2")
-    page.get_by_role("heading", name="Topics").wait_for()
+    page.get_by_role("heading", name="Topics", exact=True).wait_for()
     rows(page, "Topics").get_by_role("link", name=hammered).wait_for()
     waits: list[float] = page.evaluate("window.waits")
     assert came > 500, came

@@ -91,7 +91,7 @@ def test_topics_are_filtered_sorted_made_and_opened(opened: Open, k: Client) -> 
     assert (len(made.partitions), made.configs["retention.ms"]) == (2, "60000")
     page.get_by_role("button", name="Delete").click()
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
-    page.get_by_role("heading", name="Topics").wait_for()
+    page.get_by_role("heading", name="Topics", exact=True).wait_for()
     assert "pay-later" not in [each.name for each in k.topics()]
 
 
