@@ -7,7 +7,9 @@ One partition that does not exist fails all the others of its transaction.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine
+from functools import partial
+from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
@@ -17,7 +19,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     TopicPartition,
 )
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import AT_ONCE, Steps, at_once, cut, in_slices, release_dict
+from kafkalite.requests.slices import AT_ONCE, Steps, at_once, batches, in_slices, release_set
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResultRow,
@@ -68,30 +70,23 @@ def _add(
 ) -> Steps[tuple[ErrorCode, list[AddPartitionsToTxnTopicResultRow]]]:
     """All of a transaction's partitions are added together, or none is: the code of that."""
     transactional_id, producer_id, producer_epoch, verify_only, topics = transaction
-    # Each partition once, and if it exists. To make named tuples would cost more than all else.
-    named: dict[tuple[str, int], bool] = {}
+    # To make named tuples of them would cost more than all else.
+    named: set[tuple[str, int]] = set()
     are_there = True
     for name, indexes in topics:
-        found = services.topics.get(name)
-        count = 0 if found is None else len(found.partitions)
-        for some in cut(indexes):
+        count = _partition_count(services, name)
+        for some in batches(indexes):
             yield
-            for index in some:
-                is_there = 0 <= index < count
-                are_there = are_there and is_there
-                named[name, index] = is_there
+            named.update(zip(repeat(name), some))
+            are_there = are_there and min(some) >= 0 and max(some) < count
     if not are_there:
-        results = yield from _told_once(_not_tried(named))
-        yield from release_dict(named)
+        results = yield from _told_once(topics, partial(_not_tried, services))
+        yield from _released(named)
         return ErrorCode.NONE, results
     producer = Producer(transactional_id, producer_id, producer_epoch)
     if verify_only:
-        verified: dict[tuple[str, int], ErrorCode] = {}
-        for where in named:
-            verified[where] = _verify(services, context, producer, TopicPartition(*where))
-            yield
-        results = yield from _told_once(verified.items())
-        yield from release_dict(named)
+        results = yield from _told_once(topics, partial(_verify, services, context, producer))
+        yield from _released(named)
         return ErrorCode.NONE, results
     code = ErrorCode.NONE
     try:
@@ -105,24 +100,32 @@ def _add(
         code = error.code
         if code is ErrorCode.PRODUCER_FENCED and context.api_version < _PRODUCER_FENCED_SINCE:
             code = ErrorCode.INVALID_PRODUCER_EPOCH
-    yield from release_dict(named)
+    yield from _released(named)
     return code, (yield from _all_told(topics, code))
 
 
-def _not_tried(
-    named: Mapping[tuple[str, int], bool],
-) -> Iterator[tuple[tuple[str, int], ErrorCode]]:
+def _partition_count(services: Services, name: str) -> int:
+    found = services.topics.get(name)
+    return 0 if found is None else len(found.partitions)
+
+
+def _released(named: set[tuple[str, int]]) -> Steps[None]:
+    """To free few takes no time."""
+    if len(named) > AT_ONCE:
+        yield from release_set(named)
+
+
+def _not_tried(services: Services, name: str, index: int) -> ErrorCode:
     """One partition that is not there keeps the others out."""
-    for where, is_there in named.items():
-        if is_there:
-            yield where, ErrorCode.OPERATION_NOT_ATTEMPTED
-        else:
-            yield where, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if 0 <= index < _partition_count(services, name):
+        return ErrorCode.OPERATION_NOT_ATTEMPTED
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _verify(
-    services: Services, context: RequestContext, producer: Producer, where: TopicPartition
+    services: Services, context: RequestContext, producer: Producer, name: str, index: int
 ) -> ErrorCode:
+    where = TopicPartition(name, index)
     try:
         services.transaction_coordinator.verify_partition(producer, context.node_id, where)
     except KafkaError as error:
@@ -137,19 +140,22 @@ def _all_told(
     results: list[AddPartitionsToTxnTopicResultRow] = []
     for name, indexes in topics:
         rows: list[AddPartitionsToTxnPartitionResultRow] = []
-        for some in cut(indexes):
-            rows += [(index, code) for index in some]
+        for some in batches(indexes):
+            rows += zip(some, repeat(code))
             yield
         results.append((name, rows))
     return results
 
 
 def _told_once(
-    codes: Iterable[tuple[tuple[str, int], ErrorCode]],
+    topics: list[AddPartitionsToTxnTopicRow], tell: Callable[[str, int], ErrorCode]
 ) -> Steps[list[AddPartitionsToTxnTopicResultRow]]:
     """Each partition is told of once, however often it was named, and nothing else."""
-    by_topic: dict[str, list[AddPartitionsToTxnPartitionResultRow]] = {}
-    for (name, index), code in codes:
-        by_topic.setdefault(name, []).append((index, code))
-        yield
-    return [*by_topic.items()]
+    told: dict[str, dict[int, ErrorCode]] = {}
+    for name, indexes in topics:
+        of_topic = told.setdefault(name, {}) if indexes else {}
+        for index in indexes:
+            if index not in of_topic:
+                of_topic[index] = tell(name, index)
+            yield
+    return [(name, [*codes.items()]) for name, codes in told.items()]
