@@ -33,6 +33,7 @@ _AT_ONCE: Final = 256
 
 
 D_co = TypeVar("D_co", covariant=True)
+T = TypeVar("T")
 P_co = TypeVar("P_co", covariant=True)
 
 
@@ -78,8 +79,8 @@ def describe(group_id: str, group: Group | None, api_version: int) -> DescribedG
 
 
 def described_or_refused(
-    group_id: str, describe: Callable[[], D_co], refused: MakesRefusal[D_co]
-) -> D_co:
+    group_id: str, describe: Callable[[], T], refused: MakesRefusal[D_co]
+) -> T | D_co:
     """A group as `describe` says, or the KafkaError that it raises."""
     try:
         return describe()

@@ -5,7 +5,8 @@ Refusals become error codes here. The rules are in consumer_protocol.py.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
@@ -110,12 +111,18 @@ class ConsumerGroupRequests(
             self.protocol.watch(changes.group)
         return answer
 
-    def describe(self, context: Context, group_id: str) -> DescribedGroup:
-        def describe() -> DescribedGroup:
+    def describe(
+        self, context: Context, group_id: str
+    ) -> DescribedGroup | Callable[[], DescribedGroup]:
+        """A group; of a large one, the function that describes it in a thread."""
+
+        def describe() -> DescribedGroup | Callable[[], DescribedGroup]:
             check_group_id(group_id)
             group = self._shards.seen(group_id, context.node_id)
             default = self._config.group_consumer_assignors[0]
             known = existing(ConsumerGroup, group_id, group)
+            if self._are_many(known.subscribed_topics):
+                return partial(admin.describe_consumer, known.copy(), self._topics, default)
             return admin.describe_consumer(known, self._topics, default)
 
         return admin.described_or_refused(group_id, describe, DescribedGroup)

@@ -5,6 +5,7 @@ v1 tells which protocol each member speaks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kafkalite.coordinators.describing import describe_each
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    def describe(context: RequestContext, group_id: str) -> DescribedGroup:
+    def describe(
+        context: RequestContext, group_id: str
+    ) -> DescribedGroup | Callable[[], DescribedGroup]:
         if not services.serves_groups("consumer"):
             code = ErrorCode.UNSUPPORTED_VERSION
             return DescribedGroup(group_id=group_id, error_code=code)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 Brief: TypeAlias = "ConsumerGroupHeartbeatResponseRow | SharedResponse"
-Answer: TypeAlias = "Brief | LargeResponse"
+Answer: TypeAlias = "ConsumerGroupHeartbeatResponseRow | SharedResponse | LargeResponse"
 
 
 def handle(

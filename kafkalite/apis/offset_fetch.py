@@ -149,7 +149,8 @@ def _by_name(
         if found is None:
             unknown.append(_failed(topic, ErrorCode.UNKNOWN_TOPIC_ID))
         else:
-            named.append((found.name, topic[1], topic[2]))
+            # The id that offsets were committed with: it is the same object, which is told quickly.
+            named.append((found.name, found.topic_id, topic[2]))
         yield
     return named
 

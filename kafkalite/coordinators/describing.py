@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from kafkalite.requests.slices import in_slices, mapped
+from kafkalite.requests.slices import WaitingSteps, in_slices
 from kafkalite.security.authorized_operations import GROUP_OPERATIONS
 
 if TYPE_CHECKING:
@@ -25,16 +26,31 @@ D = TypeVar("D", bound=Described)
 async def describe_each(
     context: RequestContext,
     group_ids: Sequence[str],
-    describe: Callable[[RequestContext, str], D],
+    describe: Callable[[RequestContext, str], D | Callable[[], D]],
     *,
     include_authorized_operations: bool,
 ) -> list[D]:
-    """The groups as `describe` says, with what the caller may do to them if that is asked."""
+    """The groups as `describe` says, with what the caller may do to them if that is asked.
 
-    def described(group_id: str) -> D:
-        group = describe(context, group_id)
-        if include_authorized_operations and not group.error_code:
-            group.authorized_operations = GROUP_OPERATIONS
-        return group
+    `describe` may return a function that describes the group, which a thread is to call.
+    """
+    groups: list[D] = []
 
-    return await in_slices(mapped(described, group_ids), context)
+    def steps() -> WaitingSteps[list[D]]:
+        for group_id in group_ids:
+            found = describe(context, group_id)
+            if callable(found):
+                yield partial(_called, found, groups)
+            else:
+                groups.append(found)
+            yield None
+            group = groups[-1]
+            if include_authorized_operations and not group.error_code:
+                group.authorized_operations = GROUP_OPERATIONS
+        return groups
+
+    return await in_slices(steps(), context)
+
+
+def _called(describe: Callable[[], D], groups: list[D]) -> None:
+    groups.append(describe())

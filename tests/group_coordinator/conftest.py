@@ -169,7 +169,8 @@ class World:
         return self.coordinator.shards.shard_of(group_id, 1).groups[group_id]
 
     async def describe_consumer(self, group_id: str = "group"):
-        return self.coordinator.consumer.describe(Context(1), group_id)
+        found = self.coordinator.consumer.describe(Context(1), group_id)
+        return found() if callable(found) else found
 
     async def consumer_state(self, group_id: str = "group") -> str:
         return (await self.describe_consumer(group_id)).group_state

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.consumers import settle
+
+pytestmark = pytest.mark.usefixtures("size")
 
 
 async def commit_as(world, consumer, offset, version=9, epoch=None, partition=0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,3 +35,25 @@ async def test_only_groups_that_are_there_have_permissions(include: bool) -> Non
         ("known", GROUP_OPERATIONS if include else NOT_TOLD),
         ("missing", NOT_TOLD),
     ]
+
+
+async def test_a_large_group_is_described_by_a_thread() -> None:
+    threads: list[threading.Thread] = []
+
+    def in_thread() -> DescribedGroup:
+        threads.append(threading.current_thread())
+        return DescribedGroup(group_id="large", error_code=ErrorCode.NONE)
+
+    context: Any = SimpleNamespace(connection=SimpleNamespace(move_to_task=in_no_task))
+    found = await describe_each(
+        context,
+        ["known", "large"],
+        lambda context, group_id: in_thread if group_id == "large" else describe(context, group_id),
+        include_authorized_operations=True,
+    )
+    assert [(each.group_id, each.authorized_operations) for each in found] == [
+        ("known", GROUP_OPERATIONS),
+        ("large", GROUP_OPERATIONS),
+    ]
+    assert len(threads) == 1
+    assert threading.main_thread() not in threads
