@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Generator, Mapping
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 from kafkalite.wire.api_codec import drained
@@ -20,9 +20,10 @@ Refusals = Mapping[tuple[UUID, int], KafkaError]
 
 
 Work = Callable[[], Coroutine[Any, Any, None]]
+T = TypeVar("T")
 
 # More partitions are asked about in slices.
-_AT_ONCE: Final = 256
+AT_ONCE: Final = 256
 
 
 class SeenStates(Protocol):
@@ -47,6 +48,10 @@ class ShareStateKeeper(Protocol):
 
     def soon(self, work: Work, count: int) -> None:
         """Do this, about so many partitions, now if it does not have to wait, else in a task."""
+        ...
+
+    async def by_thread(self, work: Callable[[], None]) -> None:
+        """Have long work of a task done while others have their turn."""
         ...
 
     async def initialize_states(
@@ -75,8 +80,11 @@ class LongWork(Protocol):
         """Do it in a task."""
         ...
 
-    async def in_slices(self, steps: Generator[None, None, Refusals]) -> Refusals:
-        """Take steps in the caller's task; others have their turn in between."""
+    async def in_slices(self, steps: Generator[Callable[[], None] | None, None, T]) -> T:
+        """Take steps in the caller's task; others have their turn in between.
+
+        A thread calls the functions that they yield.
+        """
         ...
 
 
@@ -96,10 +104,16 @@ class KeeperNextDoor:
         return self._states
 
     def soon(self, work: Work, count: int) -> None:
-        if count <= _AT_ONCE or self._long_work is None:
+        if count <= AT_ONCE or self._long_work is None:
             finished(work())
         else:
             self._long_work.start(work)
+
+    async def by_thread(self, work: Callable[[], None]) -> None:
+        if self._long_work is None:
+            work()
+        else:
+            await self._long_work.in_slices(_one(work))
 
     async def initialize_states(
         self, group_id: str, state_epoch: int, offsets: Offsets
@@ -116,7 +130,7 @@ class KeeperNextDoor:
 
     async def _ask_each(self, ask: Callable[[UUID, int], None], partitions: Partitions) -> Refusals:
         steps = _asking(ask, partitions)
-        if count_of(partitions) <= _AT_ONCE or self._long_work is None:
+        if count_of(partitions) <= AT_ONCE or self._long_work is None:
             return drained(steps)
         return await self._long_work.in_slices(steps)
 
@@ -127,6 +141,10 @@ class KeeperNextDoor:
 def count_of(partitions: Partitions) -> int:
     """The number of partitions of all topics."""
     return sum(map(len, partitions.values()))
+
+
+def _one(work: Callable[[], None]) -> Generator[Callable[[], None], None, None]:
+    yield work
 
 
 def _asking(

@@ -16,9 +16,11 @@ from uuid import UUID
 
 from kafkalite.group_coordinator import share_records
 from kafkalite.group_coordinator.changes import Changes
+from kafkalite.group_coordinator.rehearsal import TRIES, Rehearsal
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.share_group import ShareGroup
 from kafkalite.group_coordinator.share_keeper import (
+    AT_ONCE,
     Offsets,
     Refusals,
     ShareStateKeeper,
@@ -122,9 +124,37 @@ class ShareStates:
         """
         refused = await self.keeper.initialize_states(group.group_id, group.epoch, offsets)
         self._check_here(group)
+        note = partial(self._note_initialized, offsets=offsets, is_done=not refused)
+        if count_of(offsets) > AT_ONCE:
+            changes = await self._noted_by_thread(group, note)
+        else:
+            changes = self.changes(group)
+            note(changes)
+        self.commit(changes)
+        return refused
+
+    async def _noted_by_thread(
+        self, group: ShareGroup, note: Callable[[Changes[ShareGroup]], None]
+    ) -> Changes[ShareGroup]:
+        """The changes, worked out while others have their turn. Raises KafkaError."""
+        for _ in range(TRIES):
+            rehearsal = Rehearsal(group, self.now_ms(), note)
+            await self.keeper.by_thread(rehearsal.run)
+            self._check_here(group)
+            if rehearsal.is_current:
+                changes, _ = rehearsal.taken_over()
+                return changes
         changes = self.changes(group)
+        note(changes)
+        return changes
+
+    def _note_initialized(
+        self, changes: Changes[ShareGroup], offsets: Offsets, *, is_done: bool
+    ) -> None:
+        """Their states are no longer being begun; they have begun if `is_done`."""
+        group = changes.group
         initialized = group.initialized
-        if not refused:
+        if is_done:
             now_ms = self.now_ms()
             done = {
                 topic_id: StateTopic(
@@ -141,8 +171,6 @@ class ShareStates:
         changes.add(
             share_records.state_topics(group.group_id, initializing, initialized, group.deleting)
         )
-        self.commit(changes)
-        return refused
 
     def _check_here(self, group: ShareGroup) -> None:
         if not self._is_here(group):

@@ -220,6 +220,9 @@ class SharePersister:
         """Do this in a task, about however many partitions it is."""
         self._send.send_nowait(work)
 
+    async def by_thread(self, work: Callable[[], None]) -> None:
+        await trio.to_thread.run_sync(work)
+
     async def initialize_states(
         self, group_id: str, state_epoch: int, offsets: Offsets
     ) -> Refusals:

@@ -38,6 +38,8 @@ _RELEASED_AT_ONCE: Final = 512
 # Levels of lists in lists that may be long: transactions, topics, partitions.
 _LEVELS: Final = 2
 _COPIED_AT_ONCE: Final = 4096
+# Elements of all lists of a response that is built at once.
+_MOST_WITHIN: Final = 4 * AT_ONCE
 _NEVER: Final = 1_000_000
 
 
@@ -63,6 +65,23 @@ def _has_long_list(value: object) -> bool:
     return any(
         isinstance(part, list) and len(cast("list[object]", part)) > AT_ONCE for part in parts
     )
+
+
+def has_many_within(value: object) -> bool:
+    """The same, however deep the lists are, or if they are many together."""
+    room = _MOST_WITHIN
+    waiting = [value]
+    while waiting:
+        for part in _parts_of(waiting.pop()):
+            if isinstance(part, list):
+                items = cast("list[object]", part)
+                room -= len(items)
+                if len(items) > AT_ONCE or room < 0:
+                    return True
+                waiting += items
+            else:
+                waiting.append(part)
+    return False
 
 
 def cut(items: Sequence[A]) -> Iterator[Sequence[A]]:
@@ -146,7 +165,7 @@ class LongWork:
     def start(self, work: Callable[[], Awaitable[None]]) -> None:
         self._send.send_nowait(work)
 
-    async def in_slices(self, steps: Steps[T]) -> T:
+    async def in_slices(self, steps: WaitingSteps[T]) -> T:
         """The result of steps that are taken in the caller's task."""
         return await in_slices_of_task(steps)
 

@@ -16,7 +16,7 @@ import trio
 from kafkalite.apis import Api, Handler, apis_of
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.request_memory import RequestMemory
-from kafkalite.requests.slices import has_many, in_slices, let_go
+from kafkalite.requests.slices import has_many_within, in_slices, let_go
 from kafkalite.requests.suspension import ResponseCoroutine, has_to_wait
 from kafkalite.server.gates import Gates
 from kafkalite.wire.api_codec import codec_of
@@ -152,7 +152,7 @@ class Dispatcher:
             letting_go, response = let_go(response.row), None
             await in_slices(letting_go, context)
             return chunks
-        if not route.api.rows and has_many(response):
+        if not route.api.rows and has_many_within(response):
             return await in_slices(route.codec.build_in_slices(correlation_id, response), context)
         return [] if response is None else route.codec.build(correlation_id, response)
 

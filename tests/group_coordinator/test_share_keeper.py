@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 from uuid import UUID
 
@@ -59,10 +60,12 @@ class InTask:
     async def in_slices(self, steps: Any) -> Any:
         while True:
             try:
-                next(steps)
+                wait = next(steps)
             except StopIteration as done:
                 return done.value
             self.step_count += 1
+            if wait is not None:
+                await trio.to_thread.run_sync(wait)
             await trio.lowlevel.checkpoint()
 
 
@@ -83,6 +86,16 @@ async def test_many_are_asked_about_in_slices() -> None:
     assert (states.kept, in_task.step_count) == ({}, 2 * 257)
     few = {T: dict.fromkeys(range(200), -1)}
     assert finished(keeper.initialize_states("g", 3, few)) == {}
+
+
+@pytest.mark.parametrize("in_task", [InTask(), None])
+async def test_a_thread_does_long_work_of_a_task(in_task: InTask | None) -> None:
+    threads: list[threading.Thread] = []
+    await KeeperNextDoor(ShareStates(), in_task).by_thread(
+        lambda: threads.append(threading.current_thread())
+    )
+    (thread,) = threads
+    assert (thread is threading.main_thread()) == (in_task is None)
 
 
 async def test_what_never_waits_must_not() -> None:

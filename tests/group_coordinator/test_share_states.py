@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from kafkalite.group_coordinator import share_states
+from kafkalite.group_coordinator.rehearsal import Rehearsal
 from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.in_memory import Context, MemoryLog, ShareStates
@@ -34,6 +36,30 @@ async def test_a_state_that_cannot_be_made_is_tried_again(autojump_clock, world,
     world.share_states.failure = None
     await settle(a)
     assert a.partitions == orders(0, 1, 2, 3)
+
+
+async def test_a_group_changes_while_it_is_worked_out_what_has_begun(
+    autojump_clock, world, consumers, monkeypatch
+):
+    runs: list[Rehearsal[Any, Any]] = []
+
+    class Noted(Rehearsal[Any, Any]):
+        def run(self) -> None:
+            super().run()
+            runs.append(self)
+            if len(runs) == 1:
+                world.group("queue").topics_changed()
+
+    monkeypatch.setattr(share_states, "AT_ONCE", -1)
+    monkeypatch.setattr(share_states, "Rehearsal", Noted)
+    (a,) = consumers("a")
+    await settle(a)
+    assert len(runs) == 2
+    assert a.partitions == orders(0, 1, 2, 3)
+    await world.start()
+    group = world.group("queue")
+    assert [len(topic.partitions) for topic in group.initialized.values()] == [4], "as written"
+    assert not group.initializing
 
 
 async def test_a_group_is_deleted_with_its_state(autojump_clock, world, consumers):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 import trio
 from trio.testing import MockClock
@@ -158,3 +160,10 @@ async def test_what_is_to_be_done_soon_is_done(autojump_clock: MockClock, world:
     world.persister.soon(work, 1)
     with trio.fail_after(1):
         await done.wait()
+
+
+async def test_a_thread_does_long_work(world: World) -> None:
+    threads: list[threading.Thread] = []
+    await world.persister.by_thread(lambda: threads.append(threading.current_thread()))
+    assert len(threads) == 1
+    assert threading.main_thread() not in threads

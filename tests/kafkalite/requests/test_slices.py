@@ -19,6 +19,8 @@ from kafkalite.requests.slices import (
     at_once,
     batches,
     cut,
+    has_many,
+    has_many_within,
     in_order,
     in_slices,
     in_slices_of_task,
@@ -29,6 +31,13 @@ from kafkalite.requests.slices import (
     release_set,
 )
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.consumer_group_describe import (
+    Assignment,
+    ConsumerGroupDescribeResponse,
+    DescribedGroup,
+    Member,
+    TopicPartitions,
+)
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
 
@@ -244,3 +253,20 @@ async def test_long_work_that_is_started_is_done_in_its_order(
     nursery.start_soon(long_work.run)
     await trio.sleep(2)
     assert done == ["first", "second"]
+
+
+def described(topics: int, partitions: int) -> ConsumerGroupDescribeResponse:
+    """A group of one member that has so much."""
+    each = TopicPartitions(partitions=list(range(partitions)))
+    member = Member(assignment=Assignment(topic_partitions=[each] * topics))
+    return ConsumerGroupDescribeResponse(groups=[DescribedGroup(members=[member])])
+
+
+@pytest.mark.parametrize(
+    ("topics", "partitions", "is_long"),
+    [(1, 1, False), (200, 1, False), (300, 1, True), (200, 10, True), (1, 300, True)],
+)
+def test_long_lists_are_found_however_deep(topics: int, partitions: int, is_long: bool) -> None:
+    response = described(topics, partitions)
+    assert has_many_within(response) == is_long
+    assert not has_many(response), "it looks at the uppermost two levels"
