@@ -31,7 +31,6 @@ from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.group_overrides import GroupOverrides
 from kafkalite.group_coordinator.happenings import Happenings
-from kafkalite.group_coordinator.interventions import Interventions
 from kafkalite.group_coordinator.offset_api import OffsetRequests
 from kafkalite.group_coordinator.offset_router import OffsetRouter
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
@@ -45,6 +44,7 @@ from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from kafkalite.group_coordinator.interventions import Interventions
     from kafkalite.group_coordinator.later_modules import Loading
     from kafkalite.group_coordinator.share_api import ShareGroupRequests
     from kafkalite.group_coordinator.share_group import ShareGroup
@@ -119,15 +119,24 @@ class GroupCoordinator:
         self.administration = GroupAdministration(
             shards, offsets, self._unload, self._delete_share_state
         )
-        self.interventions = Interventions(
-            shards,
-            self._sessions,
-            classic,
-            consumer,
-            services.overrides,
-            offsets,
-            self._expire_offsets,
-        )
+        self._interventions: Interventions | None = None
+
+    @property
+    def interventions(self) -> Interventions:
+        """For someone who tests a client; imported at the first need."""
+        if self._interventions is None:
+            from kafkalite.group_coordinator.interventions import Interventions
+
+            self._interventions = Interventions(
+                self.shards,
+                self._sessions,
+                self._classic,
+                self._consumer,
+                self._services.overrides,
+                self._offsets,
+                self._expire_offsets,
+            )
+        return self._interventions
 
     @property
     def share(self) -> ShareGroupRequests:

@@ -6,20 +6,27 @@ Consumer and share groups may subscribe to very many topics. Streams groups name
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from kafkalite.group_coordinator.callers import Context
 from kafkalite.group_coordinator.modern_api import ModernRequests
 from kafkalite.group_coordinator.modern_group import ModernGroup
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
 from kafkalite.group_coordinator.modern_protocol import DecidingProtocol
-from kafkalite.group_coordinator.rehearsal import LARGE, TRIES, Rehearsal
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shards import Shards
-from kafkalite.group_coordinator.turns import Turns
 from kafkalite.log.errors import TakesLong
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.rows import SharedResponse, message_of_row
+
+if TYPE_CHECKING:
+    from kafkalite.group_coordinator.turns import Turns
+
+# A group with more topics or partitions is large: each takes 30 microseconds. Not final: tests make
+# it smaller, and the compiled build would not look.
+LARGE: int = 256
+# After so many outcomes that count for nothing, the change is made on the loop.
+TRIES: Final = 3
 
 
 class Joining(Protocol):
@@ -37,7 +44,7 @@ A = TypeVar("A")
 
 
 class LargeGroupRequests(ModernRequests[P, Q, A]):
-    """Heartbeats of groups that may be large. `turns` are those of heartbeats that take long."""
+    """Heartbeats of groups that may be large."""
 
     def __init__(
         self,
@@ -49,7 +56,16 @@ class LargeGroupRequests(ModernRequests[P, Q, A]):
     ) -> None:
         super().__init__(shards, protocol, kind, request)
         self._services = services
-        self.turns = Turns()
+        self._turns: Turns | None = None
+
+    @property
+    def turns(self) -> Turns:
+        """Heartbeats that take long come one after the other, in each group."""
+        if self._turns is None:
+            from kafkalite.group_coordinator.turns import Turns  # with the first large group
+
+            self._turns = Turns()
+        return self._turns
 
     def heartbeat_in_steps(
         self, context: Context, row: tuple[Any, ...], message: Q | None = None
@@ -90,6 +106,8 @@ class LargeGroupRequests(ModernRequests[P, Q, A]):
         self, context: Context, request: Q
     ) -> Generator[Callable[[], None], None, A | None]:
         """Have a thread work out what a heartbeat changes; None if it came to nothing."""
+        from kafkalite.group_coordinator.rehearsal import Rehearsal  # with the first large group
+
         group_id = request.group_id
         shard = self._shards.find(group_id, context.node_id)
         found = None if shard is None else shard.groups.get(group_id)

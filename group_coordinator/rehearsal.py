@@ -8,17 +8,11 @@ what came out. If the group has changed meanwhile, the outcome counts for nothin
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.modern_group import ModernGroup
 from kafkalite.wire.errors import KafkaError
-
-# A group with more topics or partitions is large: each takes 30 microseconds. Not final: tests make
-# it smaller, and the compiled build would not look.
-LARGE: int = 256
-# After so many outcomes that count for nothing, the change is made on the loop.
-TRIES: Final = 3
 
 G = TypeVar("G", bound=ModernGroup[Any, Any])
 D = TypeVar("D")

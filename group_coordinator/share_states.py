@@ -16,7 +16,8 @@ from uuid import UUID
 
 from kafkalite.group_coordinator import share_records
 from kafkalite.group_coordinator.changes import Changes
-from kafkalite.group_coordinator.rehearsal import TRIES, Rehearsal
+from kafkalite.group_coordinator.large_groups import TRIES
+from kafkalite.group_coordinator.rehearsal import Rehearsal
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.share_group import ShareGroup
 from kafkalite.group_coordinator.share_keeper import (

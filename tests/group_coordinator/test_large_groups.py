@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafkalite.group_coordinator import rehearsal
-from kafkalite.group_coordinator.rehearsal import LARGE
+from kafkalite.group_coordinator.large_groups import LARGE, TRIES
 from kafkalite.log.errors import TakesLong
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_group_heartbeat import (
@@ -98,7 +97,7 @@ async def test_a_group_that_never_rests_is_changed_on_the_loop(
     assert not is_long(large, joins("first", subscribed_topic_names=["payments"]))
     group = large.coordinator.shards.find("group", 1).groups["group"]
     steps = large.coordinator.consumer.heartbeat_in_steps(CONTEXT, rows_of(joins("a")))
-    between = [group.topics_changed] * rehearsal.TRIES
+    between = [group.topics_changed] * TRIES
     assert ended(steps, *between).error_code == ErrorCode.NONE
     assert "a" in group.members
 

@@ -80,7 +80,7 @@ async def test_members_that_join_at_once_share_everything(
         async with trio.open_nursery() as nursery:
             for member in members:
                 nursery.start_soon(member.beat)
-        if not number:
+        if kind == "consumer" and not number:  # a share group's states are begun meanwhile
             assert len(threads) == len(members), "none was worked out for nothing"
         await trio.sleep(0.2)  # share states are begun
     assert [len(member.partitions) for member in members] == [PARTITIONS // 2] * 2
