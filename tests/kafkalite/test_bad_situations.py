@@ -75,9 +75,10 @@ def test_each_has_its_test() -> None:
             assert f"def {name}" in (ROOT / "tests" / path).read_text()
 
 
-async def is_acknowledged(broker: QuorumBroker, index: int) -> bool:
+async def outcome(broker: QuorumBroker, index: int) -> ErrorCode:
+    """The outcome of one more record for a partition."""
     answer = await ask(broker, produce(index, b"v"))
-    return bool(answer.responses[0].partition_responses[0].error_code == ErrorCode.NONE)
+    return ErrorCode(answer.responses[0].partition_responses[0].error_code)
 
 
 @pytest.mark.parametrize("other", ["cluster", "node"])
@@ -111,7 +112,7 @@ async def test_controllers_that_are_gone(tmp_path: Path, monkeypatch: pytest.Mon
         heard_at = controller.brokers[1].heard_at
         await trio.sleep(0.5)
         for index, state in enumerate(controller.states):
-            assert await is_acknowledged(running[state.leader], index)
+            assert await outcome(running[state.leader], index) is ErrorCode.NONE
             assert await values(running[state.leader], index) == [b"v"]
         assert controller.brokers[1].heard_at - heard_at < 0.5
         back.set()
@@ -142,4 +143,4 @@ async def test_a_stall_longer_than_the_session(
         assert controller.states[0].leader == 3 - first
         stands_still = False
         await in_sync(controller, running, 2)
-        assert await is_acknowledged(running[controller.states[0].leader], 0)
+        assert await outcome(running[controller.states[0].leader], 0) is ErrorCode.NONE
