@@ -99,6 +99,8 @@ public class StreamsScenario {
         watcher.start();
         new BufferedReader(new InputStreamReader(System.in)).readLine();
         streams.close(Duration.ofSeconds(20));
+        // The listener's thread may end with the process before it has said so.
+        say("state " + streams.state());
         say("closed");
     }
 
