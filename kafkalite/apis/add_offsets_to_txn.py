@@ -10,7 +10,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
-from kafkalite.coordinators.transaction_coordinator.transaction import VERSION_1, TopicPartition
+from kafkalite.coordinators.transaction_coordinator.transaction import VERSION_1
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
@@ -52,7 +52,7 @@ def _add(
         services.transaction_coordinator.add_partitions(
             Producer(request.transactional_id, request.producer_id, request.producer_epoch),
             context.node_id,
-            frozenset({TopicPartition(OFFSETS_TOPIC, partition)}),
+            {OFFSETS_TOPIC: (partition,)},
             client_version=VERSION_1,
         )
     except KafkaError as error:

@@ -19,7 +19,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     TopicPartition,
 )
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import AT_ONCE, Steps, at_once, batches, in_slices, release_set
+from kafkalite.requests.slices import AT_ONCE, Steps, at_once, batches, in_slices, release_dict
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResultRow,
@@ -70,30 +70,21 @@ def _add(
 ) -> Steps[tuple[ErrorCode, list[AddPartitionsToTxnTopicResultRow]]]:
     """All of a transaction's partitions are added together, or none is: the code of that."""
     transactional_id, producer_id, producer_epoch, verify_only, topics = transaction
-    # To make named tuples of them would cost more than all else.
-    named: set[tuple[str, int]] = set()
-    are_there = True
-    for name, indexes in topics:
-        count = _partition_count(services, name)
-        for some in batches(indexes):
-            yield
-            named.update(zip(repeat(name), some))
-            are_there = are_there and min(some) >= 0 and max(some) < count
-    if not are_there:
+    named = yield from _named(services, topics)
+    if named is None:
         results = yield from _told_once(topics, partial(_not_tried, services))
-        yield from _released(named)
         return ErrorCode.NONE, results
     producer = Producer(transactional_id, producer_id, producer_epoch)
     if verify_only:
-        results = yield from _told_once(topics, partial(_verify, services, context, producer))
         yield from _released(named)
+        results = yield from _told_once(topics, partial(_verify, services, context, producer))
         return ErrorCode.NONE, results
     code = ErrorCode.NONE
     try:
         services.transaction_coordinator.add_partitions(
             producer,
             context.node_id,
-            frozenset(named),
+            named,
             client_version=VERSION_2 if context.api_version >= _BATCHED_SINCE else VERSION_1,
         )
     except KafkaError as error:
@@ -104,15 +95,33 @@ def _add(
     return code, (yield from _all_told(topics, code))
 
 
+def _named(
+    services: Services, topics: list[AddPartitionsToTxnTopicRow]
+) -> Steps[dict[str, set[int]] | None]:
+    """The partitions that are named; None if one of them does not exist."""
+    named: dict[str, set[int]] = {}
+    for name, indexes in topics:
+        yield
+        count = _partition_count(services, name)
+        of_topic = named.setdefault(name, set())
+        for some in batches(indexes):
+            yield
+            if min(some) < 0 or max(some) >= count:
+                yield from _released(named)
+                return None
+            of_topic.update(some)
+    return named
+
+
+def _released(named: dict[str, set[int]]) -> Steps[None]:
+    """To free few takes no time."""
+    if len(named) > AT_ONCE:
+        yield from release_dict(named)
+
+
 def _partition_count(services: Services, name: str) -> int:
     found = services.topics.get(name)
     return 0 if found is None else len(found.partitions)
-
-
-def _released(named: set[tuple[str, int]]) -> Steps[None]:
-    """To free few takes no time."""
-    if len(named) > AT_ONCE:
-        yield from release_set(named)
 
 
 def _not_tried(services: Services, name: str, index: int) -> ErrorCode:

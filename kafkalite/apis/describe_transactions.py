@@ -35,9 +35,6 @@ def _describe(
         transaction = services.transaction_coordinator.describe(transactional_id, context.node_id)
     except KafkaError as error:
         return TransactionState(transactional_id=transactional_id, error_code=error.code)
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in sorted(transaction.partitions):
-        by_topic.setdefault(topic, []).append(partition)
     return TransactionState(
         transactional_id=transactional_id,
         transaction_state=transaction.state.title,
@@ -45,5 +42,8 @@ def _describe(
         transaction_start_time_ms=transaction.start_timestamp_ms,
         producer_id=transaction.producer_id,
         producer_epoch=transaction.producer_epoch,
-        topics=[TopicData(topic=topic, partitions=found) for topic, found in by_topic.items()],
+        topics=[
+            TopicData(topic=topic, partitions=sorted(indexes))
+            for topic, indexes in sorted(transaction.partitions.items())
+        ],
     )

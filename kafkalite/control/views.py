@@ -216,5 +216,9 @@ def transaction_view(transaction: Transaction) -> TransactionView:
         transaction.producer_epoch,
         transaction.timeout_ms,
         transaction.start_timestamp_ms,
-        sorted(f"{each.topic}-{each.partition}" for each in transaction.partitions),
+        sorted(
+            f"{topic}-{index}"
+            for topic, indexes in transaction.partitions.items()
+            for index in indexes
+        ),
     )

@@ -13,7 +13,7 @@ Kafka's TransactionCoordinator, TransactionStateManager, AddPartitionsToTxnManag
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -184,7 +184,7 @@ class TransactionCoordinator:
         self,
         producer: Producer,
         node_id: int,
-        partitions: frozenset[tuple[str, int]],
+        partitions: Mapping[str, Collection[int]],
         *,
         client_version: int,
     ) -> None:
@@ -204,7 +204,7 @@ class TransactionCoordinator:
         transaction = self._existing(producer.transactional_id, node_id)
         check_producer(transaction, producer.producer_id, producer.producer_epoch)
         check_not_ending(transaction)
-        if where not in transaction.partitions:
+        if where.partition not in transaction.partitions.get(where.topic, ()):
             raise KafkaError(ErrorCode.TRANSACTION_ABORTABLE)
 
     def end(
@@ -268,7 +268,8 @@ class TransactionCoordinator:
         try:
             node_id = self._log.partition_of(producer.transactional_id).leader_id
             if adds:
-                self.add_partitions(producer, node_id, frozenset({where}), client_version=2)
+                partitions = {where.topic: (where.partition,)}
+                self.add_partitions(producer, node_id, partitions, client_version=2)
             else:
                 self.verify_partition(producer, node_id, where)
         except KafkaError as error:

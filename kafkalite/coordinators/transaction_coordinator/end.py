@@ -15,6 +15,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     LAST_EPOCH_OF_CLIENTS,
     MAX_EPOCH,
     NO_EPOCH,
+    NO_PARTITIONS,
     NO_PRODUCER_ID,
     VERSION_1,
     VERSION_2,
@@ -156,7 +157,7 @@ def completed(transaction: Transaction, now_ms: int) -> Transaction:
     is_commit = transaction.state is TransactionState.PREPARE_COMMIT
     state = TransactionState.COMPLETE_COMMIT if is_commit else TransactionState.COMPLETE_ABORT
     if transaction.client_version < VERSION_2:
-        return transaction.become(state, now_ms, partitions=frozenset())
+        return transaction.become(state, now_ms, partitions=NO_PARTITIONS)
     producer_id, epoch = transaction.producer_id, transaction.producer_epoch
     if transaction.next_producer_id != NO_PRODUCER_ID:
         producer_id, epoch = transaction.next_producer_id, 0
@@ -167,7 +168,7 @@ def completed(transaction: Transaction, now_ms: int) -> Transaction:
         producer_epoch=epoch,
         previous_producer_id=transaction.producer_id,
         next_producer_id=NO_PRODUCER_ID,
-        partitions=frozenset(),
+        partitions=NO_PARTITIONS,
     )
 
 

@@ -15,7 +15,10 @@ import trio
 from kafkalite.coordinators.standing import Standing
 from kafkalite.coordinators.transaction_coordinator.markers import Ending, Markers
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
-from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
+from kafkalite.coordinators.transaction_coordinator.transaction import (
+    TopicPartition,
+    Transaction,
+)
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.requests.slices import Steps, at_once, in_slices_of_task
 from kafkalite.wire.errors import KafkaError
@@ -56,7 +59,12 @@ class Endings:
         """The end of the transaction is written: let its partitions know."""
         decision = Standing(self._log.partition_of(transaction.transactional_id))
         decision.decided()
-        ending = Ending(transaction, decision, set(transaction.partitions))
+        missing = {
+            TopicPartition(topic, index)
+            for topic, indexes in transaction.partitions.items()
+            for index in indexes
+        }
+        ending = Ending(transaction, decision, missing)
         self._endings[transaction.transactional_id] = ending
         if len(ending.missing) > _MARKERS_AT_ONCE:
             self._retry_later(ending)

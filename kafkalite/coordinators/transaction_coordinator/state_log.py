@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafkalite.coordinators.coordinator_log import as_answered, last_values_of
 from kafkalite.coordinators.transaction_coordinator.transaction import (
-    TopicPartition,
     Transaction,
     TransactionState,
 )
@@ -115,9 +114,6 @@ class TransactionLog:
 
 def value_of(transaction: Transaction, version: int = 1) -> bytes:
     """The record's value; version 0 says nothing of what the second generation needs."""
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in sorted(transaction.partitions):
-        by_topic.setdefault(topic, []).append(partition)
     value = TransactionLogValue(
         producer_id=transaction.producer_id,
         producer_epoch=transaction.producer_epoch,
@@ -126,8 +122,8 @@ def value_of(transaction: Transaction, version: int = 1) -> bytes:
         transaction_partitions=None
         if transaction.state is TransactionState.EMPTY
         else [
-            PartitionsSchema(topic=topic, partition_ids=indexes)
-            for topic, indexes in by_topic.items()
+            PartitionsSchema(topic=topic, partition_ids=sorted(indexes))
+            for topic, indexes in sorted(transaction.partitions.items())
         ],
         transaction_last_update_timestamp_ms=transaction.last_update_timestamp_ms,
         transaction_start_timestamp_ms=transaction.start_timestamp_ms,
@@ -147,11 +143,9 @@ def transaction_of(transactional_id: str, value: TransactionLogValue) -> Transac
         value.producer_epoch,
         value.transaction_timeout_ms,
         state=TransactionState(value.transaction_status),
-        partitions=frozenset(
-            TopicPartition(each.topic, partition)
-            for each in value.transaction_partitions or ()
-            for partition in each.partition_ids
-        ),
+        partitions={
+            each.topic: frozenset(each.partition_ids) for each in value.transaction_partitions or ()
+        },
         start_timestamp_ms=value.transaction_start_timestamp_ms,
         last_update_timestamp_ms=value.transaction_last_update_timestamp_ms,
         previous_producer_id=value.previous_producer_id,

@@ -21,7 +21,7 @@ Kafka's TransactionMetadata and TransactionState; KIP-98, KIP-360, KIP-890.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
@@ -33,12 +33,18 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 NO_PRODUCER_ID: Final = -1
 NO_EPOCH: Final = -1
 NO_TIMESTAMP: Final = -1
+NO_PARTITIONS: Final[Mapping[str, frozenset[int]]] = {}
+_NO_INDEXES: Final[frozenset[int]] = frozenset()
 # The largest epoch is kept for fencing: no client ever gets it.
 MAX_EPOCH: Final = 2**15 - 1
 LAST_EPOCH_OF_CLIENTS: Final = MAX_EPOCH - 1
 
 VERSION_1: Final = 0  # what a client of the first generation is recorded as
 VERSION_2: Final = 2
+
+
+Partitions = Mapping[str, frozenset[int]]
+"""The partitions of a transaction: the indexes by topic, at least one of each."""
 
 
 class TopicPartition(NamedTuple):
@@ -97,7 +103,7 @@ class Transaction(Struct, frozen=True):
     producer_epoch: int
     timeout_ms: int
     state: TransactionState = TransactionState.EMPTY
-    partitions: frozenset[TopicPartition] = frozenset()
+    partitions: Partitions = NO_PARTITIONS
     start_timestamp_ms: int = NO_TIMESTAMP
     last_update_timestamp_ms: int = NO_TIMESTAMP
     last_producer_epoch: int = NO_EPOCH
@@ -162,7 +168,7 @@ def initialized(
         producer_epoch=next_epoch,
         last_producer_epoch=last_epoch,
         timeout_ms=timeout_ms,
-        partitions=frozenset(),
+        partitions=NO_PARTITIONS,
         start_timestamp_ms=NO_TIMESTAMP,
     )
 
@@ -199,19 +205,29 @@ def check_producer(transaction: Transaction, producer_id: int, producer_epoch: i
 
 def with_partitions(
     transaction: Transaction,
-    partitions: frozenset[tuple[str, int]],
+    partitions: Mapping[str, Collection[int]],
     *,
     client_version: int,
     now_ms: int,
 ) -> Transaction:
     """The transaction with these partitions, ongoing. Unchanged if it has them all already."""
     is_ongoing = transaction.state is TransactionState.ONGOING
-    if is_ongoing and partitions <= transaction.partitions:
-        return transaction
+    known = transaction.partitions
+    if is_ongoing:
+        for topic, indexes in partitions.items():
+            if not known.get(topic, _NO_INDEXES).issuperset(indexes):
+                break
+        else:
+            return transaction
+    added = {
+        topic: known.get(topic, _NO_INDEXES).union(indexes)
+        for topic, indexes in partitions.items()
+        if indexes
+    }
     return transaction.become(
         TransactionState.ONGOING,
         now_ms,
-        partitions=transaction.partitions.union(TopicPartition(*each) for each in partitions),
+        partitions={**known, **added},
         start_timestamp_ms=transaction.start_timestamp_ms if is_ongoing else now_ms,
         client_version=client_version,
     )

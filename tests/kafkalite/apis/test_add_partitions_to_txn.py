@@ -9,16 +9,39 @@ import pytest
 
 from kafkalite.apis.add_partitions_to_txn import _respond
 from kafkalite.wire.errors import ErrorCode
-from tests.freed_in_steps import most_freed
-from tests.kafkalite.transactional import (
-    Transactional,
+from kafkalite.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
 )
+from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRequest
+from tests.freed_in_steps import most_freed
+from tests.kafkalite.transactional import TOPIC, Transactional
 
 
 async def test_one_unknown_partition_spoils_the_others(writer: Transactional) -> None:
     assert await writer.add(0, 7) is ErrorCode.OPERATION_NOT_ATTEMPTED
     assert await writer.add(7, 0) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     assert await writer.state() == "Empty"
+
+
+async def test_what_is_named_twice_is_told_twice(writer: Transactional) -> None:
+    """As Apache Kafka does; and the partitions of all its places are added."""
+    topics = [AddPartitionsToTxnTopic(name=TOPIC, partitions=[each]) for each in (1, 0, 1)]
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=writer.id,
+        v3_and_below_producer_id=writer.producer_id,
+        v3_and_below_producer_epoch=writer.epoch,
+        v3_and_below_topics=topics,
+    )
+    answer = await writer.client.ask(request, 3)
+    told = [
+        [each.partition_index for each in topic.results_by_partition]
+        for topic in answer.results_by_topic_v3_and_below
+    ]
+    assert told == [[1], [0], [1]]
+    asked = DescribeTransactionsRequest(transactional_ids=[writer.id])
+    (described,) = (await writer.client.ask(asked)).transaction_states
+    assert [(each.topic, each.partitions) for each in described.topics] == [(TOPIC, [0, 1])]
 
 
 async def test_very_many_partitions_are_added_together_or_not_at_all(writer: Transactional) -> None:

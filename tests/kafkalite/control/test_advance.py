@@ -17,7 +17,6 @@ from kafkalite.control.advance import advance
 from kafkalite.control.clock import ClusterClock
 from kafkalite.control.due import due_next
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
-from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
 from kafkalite.replica.topics import NewTopic
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.record_batch import Record, build_batch
@@ -147,7 +146,7 @@ async def test_a_transaction_times_out_and_is_named(tmp_path: Path) -> None:
         transactions.add_partitions(
             Producer("billing-0", producer_id, epoch),
             1,
-            frozenset({TopicPartition("t", 0)}),
+            {"t": (0,)},
             client_version=2,
         )
         assert due_next(broker, clock)[0].what == "timeout of the transaction of billing-0"

@@ -13,7 +13,6 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     ENDING,
     MAX_EPOCH,
     TRANSITIONS,
-    TopicPartition,
     Transaction,
     TransactionState,
     check_not_ending,
@@ -39,8 +38,8 @@ ILLEGAL = ErrorCode.INVALID_TXN_STATE
 UNMAPPED = ErrorCode.INVALID_PRODUCER_ID_MAPPING
 
 NEW_ID = 99
-WORDS = TopicPartition("words", 0)
-MORE = TopicPartition("words", 1)
+WORDS = {"words": frozenset({0})}
+MORE = {"words": frozenset({1}), "numbers": frozenset({0})}
 
 # The producer is 7, its epoch 5, the one before 4: what became of it is (state, producer id,
 # epoch), or the code it was refused with, or None for "done already".
@@ -51,7 +50,7 @@ def transaction(state: TransactionState, epoch: int = 5, **fields: object) -> Tr
     has_partitions = state not in (EMPTY, COMPLETE_COMMIT, COMPLETE_ABORT)
     settings: dict[str, object] = {
         "state": state,
-        "partitions": frozenset({WORDS} if has_partitions else ()),
+        "partitions": WORDS if has_partitions else {},
         "start_timestamp_ms": -1 if state is EMPTY else 1000,
         "last_update_timestamp_ms": 1000,
         "last_producer_epoch": epoch - 1,
@@ -70,7 +69,7 @@ def add(producer_id: int, epoch: int) -> Callable[[Transaction], Transaction]:
     def adding(current: Transaction) -> Transaction:
         check_not_ending(current)
         check_producer(current, producer_id, epoch)
-        return with_partitions(current, frozenset({MORE}), client_version=0, now_ms=2000)
+        return with_partitions(current, MORE, client_version=0, now_ms=2000)
 
     return adding
 
@@ -264,13 +263,19 @@ def test_fencing_leaves_the_producer_behind(version: int) -> None:
 
 
 def test_a_transaction_lasts_from_its_first_partition() -> None:
-    begun = with_partitions(transaction(EMPTY), frozenset({WORDS}), client_version=2, now_ms=10_000)
-    more = with_partitions(begun, frozenset({MORE}), client_version=2, now_ms=20_000)
-    assert more.partitions == {WORDS, MORE}
+    begun = with_partitions(transaction(EMPTY), WORDS, client_version=2, now_ms=10_000)
+    more = with_partitions(begun, MORE, client_version=2, now_ms=20_000)
+    assert more.partitions == {"words": {0, 1}, "numbers": {0}}
     assert more.start_timestamp_ms == 10_000
     assert not more.is_timed_out(70_000)
     assert more.is_timed_out(70_001)
-    assert with_partitions(more, frozenset({WORDS}), client_version=2, now_ms=30_000) is more
+    assert with_partitions(more, WORDS, client_version=2, now_ms=30_000) is more
+    assert with_partitions(more, {"none": ()}, client_version=2, now_ms=30_000) is more
+
+
+def test_a_topic_without_partitions_begins_a_transaction_and_is_not_in_it() -> None:
+    begun = with_partitions(transaction(EMPTY), {"none": ()}, client_version=0, now_ms=10_000)
+    assert (begun.state, begun.partitions) == (ONGOING, {})
 
 
 @pytest.mark.parametrize("state", STATES)
