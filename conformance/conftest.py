@@ -126,6 +126,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: order.get(group_of(item), len(LONGEST)))
 
 
+def pytest_collection_finish() -> None:
+    """Modules and tests stay: no collection need go through them."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
     """A failure shows the ends of the living brokers' logs; what needs a JVM is left out without

@@ -10,7 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from conformance.clients.environments import Runnable, bring, digest, node_client, tool
+from conformance.clients.environments import (
+    QUICKLY_COMPILED,
+    Runnable,
+    bring,
+    digest,
+    node_client,
+    tool,
+)
 from conformance.clients.matrix import CLIENTS
 from conformance.harness.cache import cached
 from conformance.harness.jars import resolve
@@ -78,7 +85,7 @@ def go() -> Runnable:
         bring([compiler, "mod", "edit", *here], directory)
         bring([compiler, "get", FRANZ], directory)
         bring([compiler, "mod", "tidy"], directory)
-        compiled([compiler, "test", "-c", "-o", "orders.test", "."], directory)
+        compiled([compiler, "test", QUICKLY_COMPILED, "-c", "-o", "orders.test", "."], directory)
 
     directory = cached(f"kit-go-{digest(sources(*folders))}", make)
     return Runnable((str(directory / "orders.test"), "-test.v"))

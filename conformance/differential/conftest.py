@@ -84,7 +84,7 @@ def both(
             broker.kill()  # nothing is kept, and three nodes take long to say goodbye
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def _pair(
     pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory, _living: list[Broker]
 ) -> Iterator[Pair]:

@@ -30,6 +30,8 @@ KAFKA_STREAMS = (
     "org.slf4j:slf4j-simple:1.7.36",
 )
 RESOLVE_SECONDS = 600
+# For Maven, where nothing else is set: it lives for seconds.
+SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 class JarsMissing(Exception):
@@ -71,7 +73,8 @@ def bring(coordinates: Sequence[str], directory: Path, transitive: bool) -> None
         command = with_ivy(ivy, coordinates, work, directory, transitive)
     else:
         raise JarsMissing("to bring jars, install Maven (apt-get install maven) or PySpark (pip)")
-    environment = {**os.environ, "JAVA_HOME": str(find_java().resolve().parent.parent)}
+    home = str(find_java().resolve().parent.parent)
+    environment = {"MAVEN_OPTS": SHORT_LIVED, **os.environ, "JAVA_HOME": home}
     answer = subprocess.run(
         command,
         check=False,

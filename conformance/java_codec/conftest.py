@@ -7,7 +7,7 @@ import pytest
 from conformance.harness.referee import Referee
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def kafka() -> Iterator[Referee]:
     with Referee() as referee:
         yield referee

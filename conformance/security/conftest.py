@@ -9,7 +9,7 @@ import pytest
 from conformance.security.pair import SecuredKafka, SecuredKafkalite, secured_pair
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def secured(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[SecuredKafka, SecuredKafkalite]]:
@@ -18,7 +18,7 @@ def secured(
         yield pair
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def compared(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[SecuredKafka, SecuredKafkalite]]:

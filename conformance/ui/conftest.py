@@ -43,7 +43,7 @@ def chromium_path() -> str | None:
     return next(filter(None, map(shutil.which, NAMES)), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
     """The browser."""
     found = chromium_path()
@@ -55,14 +55,14 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def registry() -> Iterator[SchemaRegistry]:
     """The schema registry of the shop."""
     with serving() as running:
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def ready(
     tmp_path_factory: pytest.TempPathFactory, registry: SchemaRegistry
 ) -> Iterator[dict[str, Any]]:

@@ -59,7 +59,7 @@ def what_was_ending_is_forgotten(patch: pytest.MonkeyPatch) -> None:
 @each_of(
     (it_answers_at_once, 0),
     (markers_do_not_wait_for_the_decision, 3),
-    (markers_do_not_wait_for_their_replicas, 9),
+    (markers_do_not_wait_for_their_replicas, 11),
     (what_was_ending_is_forgotten, 10),
 )
 def test_a_wrong_rule_is_seen(
