@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from uuid import UUID
 
@@ -126,13 +127,19 @@ class ShareStates:
         refused = await self.keeper.initialize_states(group.group_id, group.epoch, offsets)
         self._check_here(group)
         note = partial(self._note_initialized, offsets=offsets, is_done=not refused)
-        if count_of(offsets) > AT_ONCE:
+        await self._write(group, note, count_of(offsets))
+        return refused
+
+    async def _write(
+        self, group: ShareGroup, note: Callable[[Changes[ShareGroup]], None], count: int
+    ) -> None:
+        """Write what `note` notes of so many partitions or topics. Raises KafkaError."""
+        if count > AT_ONCE:
             changes = await self._noted_by_thread(group, note)
         else:
             changes = self.changes(group)
             note(changes)
         self.commit(changes)
-        return refused
 
     async def _noted_by_thread(
         self, group: ShareGroup, note: Callable[[Changes[ShareGroup]], None]
@@ -181,44 +188,57 @@ class ShareStates:
 
     def topics_deleted(self, group: ShareGroup, topic_ids: Collection[UUID]) -> None:
         """Forget topics that are gone: their state is of no use any more."""
-        known = {*group.initializing, *group.initialized, *group.deleting}
-        if known.isdisjoint(topic_ids):
-            return
-        changes = self.changes(group)
-        changes.add(
-            share_records.state_topics(
-                group.group_id,
-                {t: v for t, v in group.initializing.items() if t not in topic_ids},
-                {t: v for t, v in group.initialized.items() if t not in topic_ids},
-                {t: v for t, v in group.deleting.items() if t not in topic_ids},
+        known = (group.initializing, group.initialized, group.deleting)
+        if any(topic_id in topics for topics in known for topic_id in topic_ids):
+            self.keeper.soon(partial(self._forget, group, topic_ids), _topic_count(group))
+
+    async def _forget(self, group: ShareGroup, topic_ids: Collection[UUID]) -> None:
+        def note(changes: Changes[ShareGroup]) -> None:
+            left = changes.group
+            changes.add(
+                share_records.state_topics(
+                    group.group_id,
+                    {t: v for t, v in left.initializing.items() if t not in topic_ids},
+                    {t: v for t, v in left.initialized.items() if t not in topic_ids},
+                    {t: v for t, v in left.deleting.items() if t not in topic_ids},
+                )
             )
-        )
-        self.commit(changes)
+
+        with suppress(KafkaError):  # logged where it was raised
+            await self._write(group, note, _topic_count(group))
 
     async def delete_all(self, group: ShareGroup) -> None:
         """Before a group is deleted: the state of its partitions goes. Raises KafkaError."""
         if not group.has_state_topics:
             return
-        partitions: dict[UUID, set[int]] = {}
+        partitions: dict[UUID, Collection[int]] = {}
+
+        def note(changes: Changes[ShareGroup]) -> None:
+            partitions.clear()
+            names = self._all_with_state(changes.group, partitions)
+            changes.add(share_records.state_topics(group.group_id, {}, {}, names))
+
+        await self._write(group, note, _topic_count(group))
+        for error in (await self.keeper.delete_states(group.group_id, partitions)).values():
+            raise error
+
+    def _all_with_state(
+        self, group: ShareGroup, partitions: dict[UUID, Collection[int]]
+    ) -> dict[UUID, str]:
+        """The names of the topics with a state, or one that is begun or ended; and `partitions`."""
         names: dict[UUID, str] = {}
         for topics in (group.initialized, group.initializing):
             for topic_id, topic in topics.items():
                 names[topic_id] = topic.name
-                partitions.setdefault(topic_id, set()).update(topic.partitions)
+                known = partitions.get(topic_id, ())
+                partitions[topic_id] = sorted(topic.partitions.union(known))
         for topic_id in group.deleting:
             name = self._topics.topic_name(topic_id)
             if name is not None:
                 names[topic_id] = name
-                count = self._topics.partition_count(name)
-                partitions.setdefault(topic_id, set()).update(range(count))
-        changes = self.changes(group)
-        changes.add(share_records.state_topics(group.group_id, {}, {}, names))
-        self.commit(changes)
-        failed = await self.keeper.delete_states(
-            group.group_id, {topic_id: sorted(indexes) for topic_id, indexes in partitions.items()}
-        )
-        for error in failed.values():
-            raise error
+                everything = range(self._topics.partition_count(name))
+                partitions[topic_id] = sorted({*everything, *partitions.get(topic_id, ())})
+        return names
 
     def partitions_to_delete(self, group: ShareGroup, topic_id: UUID) -> Collection[int] | None:
         """The partitions of a topic that have a state, or whose deletion was begun; else None."""
@@ -235,11 +255,17 @@ class ShareStates:
 
         Returns the errors of the topics that could not be deleted: they stay noted.
         """
-        self._note_deleting(
-            group,
-            {t: v for t, v in group.initialized.items() if t not in topics},
-            {**group.deleting, **{t: name for t, (name, _) in topics.items()}},
-        )
+
+        def begun(changes: Changes[ShareGroup]) -> None:
+            left = {t: v for t, v in changes.group.initialized.items() if t not in topics}
+            names = {**changes.group.deleting, **{t: name for t, (name, _) in topics.items()}}
+            self._note_deleting(changes, left, names)
+
+        def ended(changes: Changes[ShareGroup]) -> None:
+            left = {t: name for t, name in changes.group.deleting.items() if t not in deleted}
+            self._note_deleting(changes, changes.group.initialized, left)
+
+        await self._write(group, begun, _topic_count(group))
         refused = await self.keeper.delete_states(
             group.group_id, {topic_id: indexes for topic_id, (_, indexes) in topics.items()}
         )
@@ -247,18 +273,20 @@ class ShareStates:
         failed = {topic_id: error for (topic_id, _), error in refused.items()}
         deleted = topics.keys() - failed.keys()
         if deleted:
-            left = {t: name for t, name in group.deleting.items() if t not in deleted}
-            self._note_deleting(group, group.initialized, left)
+            await self._write(group, ended, _topic_count(group))
         return failed
 
     def _note_deleting(
-        self, group: ShareGroup, initialized: StateTopics, deleting: Mapping[UUID, str]
+        self, changes: Changes[ShareGroup], initialized: StateTopics, deleting: Mapping[UUID, str]
     ) -> None:
-        changes = self.changes(group)
+        group = changes.group
         changes.add(
             share_records.state_topics(group.group_id, group.initializing, initialized, deleting)
         )
-        self.commit(changes)
+
+
+def _topic_count(group: ShareGroup) -> int:
+    return len(group.initializing) + len(group.initialized) + len(group.deleting)
 
 
 def joined(left: StateTopics, right: StateTopics) -> dict[UUID, StateTopic]:

@@ -10,7 +10,7 @@ import trio.testing
 from msgspec.structs import replace
 
 from kafkalite.clock import SystemClock
-from kafkalite.group_coordinator import large_groups
+from kafkalite.group_coordinator import large_groups, share_states
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
 from kafkalite.wire.api_codec import drained
@@ -191,6 +191,7 @@ def size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str
     """Groups of both sizes: the changes of large ones are worked out on a copy."""
     if request.param == "large":
         monkeypatch.setattr(large_groups, "LARGE", -1)
+        monkeypatch.setattr(share_states, "AT_ONCE", -1)
     kind: str = request.param
     return kind
 

@@ -38,9 +38,9 @@ async def test_a_state_that_cannot_be_made_is_tried_again(autojump_clock, world,
     assert a.partitions == orders(0, 1, 2, 3)
 
 
-async def test_a_group_changes_while_it_is_worked_out_what_has_begun(
-    autojump_clock, world, consumers, monkeypatch
-):
+@pytest.fixture
+def runs(monkeypatch: pytest.MonkeyPatch, world: Any) -> list[Rehearsal[Any, Any]]:
+    """The changes that were worked out; the group is another after the first of them."""
     runs: list[Rehearsal[Any, Any]] = []
 
     class Noted(Rehearsal[Any, Any]):
@@ -52,6 +52,12 @@ async def test_a_group_changes_while_it_is_worked_out_what_has_begun(
 
     monkeypatch.setattr(share_states, "AT_ONCE", -1)
     monkeypatch.setattr(share_states, "Rehearsal", Noted)
+    return runs
+
+
+async def test_a_group_changes_while_it_is_worked_out_what_has_begun(
+    autojump_clock, world, consumers, runs
+):
     (a,) = consumers("a")
     await settle(a)
     assert len(runs) == 2
@@ -60,6 +66,29 @@ async def test_a_group_changes_while_it_is_worked_out_what_has_begun(
     group = world.group("queue")
     assert [len(topic.partitions) for topic in group.initialized.values()] == [4], "as written"
     assert not group.initializing
+
+
+async def test_a_group_changes_while_it_is_worked_out_what_is_deleted(
+    autojump_clock, world, consumers, runs
+):
+    (a,) = consumers("a")
+    await settle(a)
+    a.beat(member_epoch=-1)
+    runs.clear()
+    assert (await delete(world)).error_code == ErrorCode.NONE
+    assert len(runs) == 2
+    assert not world.share_states.kept
+
+
+async def test_a_topic_that_is_gone_is_forgotten(autojump_clock, world, consumers):
+    world.set_partitions("later", 1)
+    (a,) = consumers("a", topics=["orders", "later"])
+    await settle(a)
+    world.set_partitions("orders", 0)
+    known = [topic.name for topic in world.group("queue").initialized.values()]
+    await world.start()
+    written = [topic.name for topic in world.group("queue").initialized.values()]
+    assert known == written == ["later"]
 
 
 async def test_a_group_is_deleted_with_its_state(autojump_clock, world, consumers):
