@@ -57,12 +57,13 @@ class ConsumerTargets:
         used = group.used_expressions
         for expression in group.expressions.keys() - used:
             changes.add(consumer_records.no_regular_expression(group_id, expression))
-        # Imported with the first group that needs them.
+        # Imported with the first group that needs it.
         from kafkalite.group_coordinator.expressions import compile_expression, has_looked_at
-        from kafkalite.group_coordinator.metadata_hash import metadata_hash
 
-        group.is_metadata_stale = False
+        is_stale, group.is_metadata_stale = group.is_metadata_stale, False
         for expression in used:
+            if not is_stale and expression in group.expressions:
+                continue
             if puts_off and not has_looked_at(expression, self._topics.names()):
                 group.is_metadata_stale = True
                 continue
@@ -75,7 +76,7 @@ class ConsumerTargets:
                         group_id, expression, topics, group.epoch, now_ms
                     )
                 )
-        hashed = metadata_hash(group.subscribed_topics, self._topics)
+        hashed = group.hash_of(group.subscribed_topics, self._topics, anew=is_stale)
         if raise_epoch or hashed != group.metadata_hash:
             changes.add(group.records.group_epoch(group_id, group.epoch + 1, hashed))
 

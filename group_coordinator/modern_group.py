@@ -39,6 +39,7 @@ from kafkalite.group_coordinator.offset_checks import (
 )
 from kafkalite.group_coordinator.steady_answers import SteadyAnswer
 from kafkalite.group_coordinator.timers import Timer
+from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 FIRST_EPOCH = 1  # 0 is that of a member that joins; nothing has been assigned in this one
@@ -104,6 +105,8 @@ class ModernGroup(ABC, Generic[M, T]):
         """By member id, those of heartbeats that have changed nothing since the last record."""
         self.is_metadata_stale = True
         """Topics may have come, grown or gone since the hash was computed."""
+        self._hashed: tuple[frozenset[str], int] | None = None
+        """Topics, and the hash that they had."""
 
     @property
     def state(self) -> ModernGroupState:
@@ -143,6 +146,15 @@ class ModernGroup(ABC, Generic[M, T]):
         """Topics have come, grown or gone: the next heartbeat looks at them."""
         self.version += 1
         self.is_metadata_stale = True
+
+    def hash_of(self, topics: frozenset[str], view: TopicsView, *, anew: bool) -> int:
+        """The hash of its topics: another one if they are others, or may have changed (`anew`)."""
+        if anew or self._hashed is None or self._hashed[0] != topics:
+            # Imported with the first group that needs it.
+            from kafkalite.group_coordinator.metadata_hash import metadata_hash
+
+            self._hashed = topics, metadata_hash(topics, view)
+        return self._hashed[1]
 
     # A copy that a thread may change (rehearsal.py)
 

@@ -24,7 +24,6 @@ from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.heartbeat_checks import check_epoch, unknown_member
-from kafkalite.group_coordinator.metadata_hash import metadata_hash
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
 from kafkalite.group_coordinator.modern_protocol import (
     DecidingProtocol,
@@ -144,7 +143,7 @@ class ShareProtocol(
             changes.add(share_records.member(group.group_id, member))
         if not raises and not group.is_metadata_stale:
             return False
-        hashed = metadata_hash(group.subscribed_topics, self._topics)
+        hashed = group.hash_of(group.subscribed_topics, self._topics, anew=group.is_metadata_stale)
         raises |= hashed != group.metadata_hash
         if raises:
             changes.add(group.records.group_epoch(group.group_id, group.epoch + 1, hashed))
@@ -194,7 +193,7 @@ class ShareProtocol(
 
     def _raise_epoch(self, changes: Changes[ShareGroup]) -> None:
         group = changes.group
-        hashed = metadata_hash(group.subscribed_topics, self._topics)
+        hashed = group.hash_of(group.subscribed_topics, self._topics, anew=group.is_metadata_stale)
         changes.add(group.records.group_epoch(group.group_id, group.epoch + 1, hashed))
 
 

@@ -105,6 +105,27 @@ async def test_changes_that_come_together_are_assigned_once(autojump_clock, worl
     assert [len(consumer.partitions) for consumer in consumers] == [1] * 4
 
 
+@pytest.mark.parametrize("topics", [{"topics": ["orders"]}, {"topics": [], "regex": "ord.*"}])
+async def test_no_topic_is_looked_at_when_a_member_goes_and_none_has_changed(
+    autojump_clock, world, monkeypatch: pytest.MonkeyPatch, topics
+):
+    stays, goes, other = world.consumer(**topics), world.consumer(**topics), world.consumer()
+    await settle(stays, goes, other)
+    looked_at: list[str] = []
+    find = world.topics.partition_count
+    monkeypatch.setattr(
+        world.topics, "partition_count", lambda name: looked_at.append(name) or find(name)
+    )
+    epoch = world.group().epoch
+    await goes.leave()
+    assert (world.group().epoch, looked_at) == (epoch + 1, [])
+    world.set_partitions("orders", 6)
+    await other.leave()
+    assert looked_at
+    await settle(stays)
+    assert stays.partitions == orders(*range(6))
+
+
 async def test_nobody_looks_at_many_new_topics_when_a_member_goes(
     autojump_clock, world, monkeypatch: pytest.MonkeyPatch
 ):
