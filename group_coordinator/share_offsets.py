@@ -19,6 +19,7 @@ from kafkalite.group_coordinator.share_keeper import Offsets, SeenStates
 from kafkalite.group_coordinator.share_records import StateTopic
 from kafkalite.group_coordinator.share_states import ShareStates
 from kafkalite.group_coordinator.topics_view import TopicsView
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.error_messages import default_message, message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.kafka_uuid import kafka_uuid
@@ -40,6 +41,8 @@ from kafkalite.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsResponsePartition,
     DescribeShareGroupOffsetsResponseTopic,
 )
+
+_Wanted = tuple[dict[tuple[UUID, str], Collection[int]], dict[str, Collection[int]]]
 
 _NO_ID: Final = UUID(int=0)
 _NO_OFFSET: Final = -1
@@ -64,7 +67,7 @@ class ShareGroupOffsets:
         """The states to `describe`, wherever they are kept."""
         wanted: Mapping[tuple[UUID, str], Collection[int]] = {}
         with suppress(KafkaError):  # `describe` says it
-            wanted, _ = self._wanted(context, request)
+            wanted, _ = drained(self._wanted(context, request))
         partitions = {topic_id: indexes for (topic_id, _), indexes in wanted.items()}
         return await self._states.keeper.seen(request.group_id, partitions)
 
@@ -82,7 +85,7 @@ class ShareGroupOffsets:
         """
         answer = DescribeShareGroupOffsetsResponseGroup(group_id=request.group_id)
         try:
-            wanted, unknown = self._wanted(context, request)
+            wanted, unknown = yield from self._wanted(context, request)
         except KafkaError as refused:
             return _not_described(request.group_id, refused.code)
         if wanted and not request.group_id:
@@ -111,12 +114,16 @@ class ShareGroupOffsets:
 
     def _wanted(
         self, context: Context, request: DescribeShareGroupOffsetsRequestGroup
-    ) -> tuple[dict[tuple[UUID, str], Collection[int]], dict[str, Collection[int]]]:
-        """The partitions by id and name of their topics, and those of topics that do not exist."""
+    ) -> Generator[None, None, _Wanted]:
+        """The partitions by id and name of their topics, and those of topics that do not exist.
+
+        Yields after each topic. Raises KafkaError(NOT_COORDINATOR).
+        """
         known: dict[tuple[UUID, str], Collection[int]] = {}
         unknown: dict[str, Collection[int]] = {}
         if request.topics is not None:
             for topic in request.topics:
+                yield
                 topic_id = self._topics.topic_id(topic.topic_name)
                 if topic_id is None:
                     unknown[topic.topic_name] = topic.partitions
@@ -127,6 +134,7 @@ class ShareGroupOffsets:
         group = shard.groups.get(request.group_id)
         if isinstance(group, ShareGroup):
             for topic_id, initialized in group.initialized.items():
+                yield
                 name = self._topics.topic_name(topic_id)
                 if name is not None:
                     known[topic_id, name] = sorted(initialized.partitions)
