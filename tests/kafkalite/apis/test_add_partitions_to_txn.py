@@ -23,7 +23,7 @@ async def test_one_unknown_partition_spoils_the_others(writer: Transactional) ->
 
 
 async def test_what_is_named_twice_is_told_twice(writer: Transactional) -> None:
-    """As Apache Kafka does; and the partitions of all its places are added."""
+    """The partitions of all its places are added; Apache Kafka answers the same."""
     topics = [AddPartitionsToTxnTopic(name=TOPIC, partitions=[each]) for each in (1, 0, 1)]
     request = AddPartitionsToTxnRequest(
         v3_and_below_transactional_id=writer.id,
