@@ -49,6 +49,8 @@ def typed_tree() -> Path:
         target.mkdir(parents=True)
         for file in (*source.glob("*.py*"), *source.glob("*.pxd")):
             shutil.copy(file, target)
+    # Without these an import is of a type that mypy forgets when it goes on from its cache.
+    shutil.copytree(ROOT / "typings", tree, dirs_exist_ok=True)
     return tree
 
 
