@@ -333,10 +333,11 @@ class GroupCoordinator:
     def topics_deleted(self, gone: Mapping[str, UUID]) -> None:
         """Delete the offsets of topics that are gone: their ids, by name."""
         topic_ids = set(gone.values())
-        for shard in self.shards.loaded.values():
+        # A shard that cannot be written is loaded anew meanwhile.
+        for shard in list(self.shards.loaded.values()):
             with suppress(KafkaError):  # logged where it was raised; the offsets expire
                 self._offsets.forget_topics(shard, gone)
-            for group in shard.groups.values():
+            for group in list(shard.groups.values()):
                 if group.group_type == "share":
                     self.share.states.topics_deleted(group, topic_ids)
 

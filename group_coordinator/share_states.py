@@ -205,6 +205,7 @@ class ShareStates:
             )
 
         with suppress(KafkaError):  # logged where it was raised
+            self._check_here(group)
             await self._write(group, note, _topic_count(group))
 
     async def delete_all(self, group: ShareGroup) -> None:

@@ -37,11 +37,13 @@ async def test_offsets_go_with_their_topic(autojump_clock, world):
 
 
 async def test_a_topic_goes_although_its_offsets_cannot(autojump_clock, world):
-    await world.commit(("orders", 0, 7))
+    groups = [f"group-{number}" for number in range(8)]  # in all partitions
+    for group_id in groups:
+        await world.commit(("orders", 0, 7), group_id=group_id)
     world.log.failure = ErrorCode.NOT_COORDINATOR
     world.coordinator.topics_deleted({"orders": world.topics.topic_id("orders")})
     world.log.failure = None
-    assert await world.committed("orders", 0) == 7
+    assert [await world.committed("orders", 0, group_id) for group_id in groups] == [7] * 8
 
 
 async def test_an_offset_in_a_transaction_is_seen_when_that_commits(autojump_clock, world):

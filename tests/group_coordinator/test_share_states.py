@@ -9,6 +9,7 @@ import pytest
 
 from kafkalite.group_coordinator import share_states
 from kafkalite.group_coordinator.rehearsal import Rehearsal
+from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
 from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.in_memory import Context, MemoryLog, ShareStates
@@ -89,6 +90,34 @@ async def test_a_topic_that_is_gone_is_forgotten(autojump_clock, world, consumer
     await world.start()
     written = [topic.name for topic in world.group("queue").initialized.values()]
     assert known == written == ["later"]
+
+
+async def test_a_group_that_is_deleted_meanwhile_forgets_no_topic(
+    autojump_clock, world, consumers, monkeypatch
+):
+    """A broker of a cluster notes it in a task; a note after the end would be of a new group."""
+    works: list[Any] = []
+    world.set_partitions("later", 1)
+    (a,) = consumers("a", topics=["orders", "later"])
+    await settle(a)
+    a.beat(member_epoch=-1)
+    monkeypatch.setattr(KeeperNextDoor, "soon", lambda _keeper, work, _count: works.append(work))
+    world.set_partitions("orders", 0)
+    assert (await delete(world)).error_code == ErrorCode.NONE
+    before = len(world.log.batches)
+    (forget,) = works
+    await forget()
+    assert len(world.log.batches) == before
+
+
+async def test_a_topic_goes_when_that_cannot_be_noted(autojump_clock, world, consumers):
+    (a,) = consumers("a")
+    await settle(a)
+    world.log.failure = ErrorCode.NOT_COORDINATOR
+    world.set_partitions("orders", 0)
+    world.log.failure = None
+    await settle(a)
+    assert a.partitions == set()
 
 
 async def test_a_group_is_deleted_with_its_state(autojump_clock, world, consumers):

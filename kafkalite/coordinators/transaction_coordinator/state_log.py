@@ -136,16 +136,19 @@ def value_of(transaction: Transaction, version: int = 1) -> bytes:
 
 
 def transaction_of(transactional_id: str, value: TransactionLogValue) -> Transaction:
-    """The transaction in a record's value."""
+    """The transaction in a record's value, which may name a topic more than once."""
+    partitions: dict[str, frozenset[int]] = {}
+    for each in value.transaction_partitions or ():
+        if each.partition_ids:
+            known = partitions.get(each.topic, frozenset())
+            partitions[each.topic] = known.union(each.partition_ids)
     return Transaction(
         transactional_id,
         value.producer_id,
         value.producer_epoch,
         value.transaction_timeout_ms,
         state=TransactionState(value.transaction_status),
-        partitions={
-            each.topic: frozenset(each.partition_ids) for each in value.transaction_partitions or ()
-        },
+        partitions=partitions,
         start_timestamp_ms=value.transaction_start_timestamp_ms,
         last_update_timestamp_ms=value.transaction_last_update_timestamp_ms,
         previous_producer_id=value.previous_producer_id,

@@ -33,8 +33,6 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 NO_PRODUCER_ID: Final = -1
 NO_EPOCH: Final = -1
 NO_TIMESTAMP: Final = -1
-NO_PARTITIONS: Final[Mapping[str, frozenset[int]]] = {}
-_NO_INDEXES: Final[frozenset[int]] = frozenset()
 # The largest epoch is kept for fencing: no client ever gets it.
 MAX_EPOCH: Final = 2**15 - 1
 LAST_EPOCH_OF_CLIENTS: Final = MAX_EPOCH - 1
@@ -42,9 +40,11 @@ LAST_EPOCH_OF_CLIENTS: Final = MAX_EPOCH - 1
 VERSION_1: Final = 0  # what a client of the first generation is recorded as
 VERSION_2: Final = 2
 
-
 Partitions = Mapping[str, frozenset[int]]
 """The partitions of a transaction: the indexes by topic, at least one of each."""
+
+NO_PARTITIONS: Final[Partitions] = {}
+_NO_INDEXES: Final[frozenset[int]] = frozenset()
 
 
 class TopicPartition(NamedTuple):

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from kafkalite.coordinators.coordinator_log import batches_of
+from kafkalite.coordinators.transaction_coordinator.state_log import transaction_of
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.stored.transaction_log import (
+    PartitionsSchema,
+    TransactionLogValue,
+)
 from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from kafkalite.wire.record_batch import iterate_records
 from tests.kafkalite.transactional import (
@@ -34,3 +39,19 @@ async def test_a_cluster_that_older_brokers_may_read(
     last = [record for batch in batches_of(log) for record in iterate_records(batch)][-1]
     assert last.value is not None
     assert last.value[:2] == b"\0\0"
+
+
+def test_a_record_may_name_a_topic_twice() -> None:
+    named = [("t", [1]), ("t", [0]), ("none", [])]
+    value = TransactionLogValue(
+        producer_id=1,
+        producer_epoch=0,
+        transaction_timeout_ms=1000,
+        transaction_status=1,
+        transaction_partitions=[
+            PartitionsSchema(topic=topic, partition_ids=indexes) for topic, indexes in named
+        ],
+        transaction_last_update_timestamp_ms=1,
+        transaction_start_timestamp_ms=1,
+    )
+    assert transaction_of("id", value).partitions == {"t": {0, 1}}
