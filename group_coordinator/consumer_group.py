@@ -32,6 +32,9 @@ from kafkalite.wire.messages.stored.consumer_group_target_assignment_member impo
     ConsumerGroupTargetAssignmentMemberValue,
 )
 
+# So many owners that have given up their partitions are kept, beside as many as there are others.
+SPARE_OWNERS = 1000
+
 
 class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
     """One group. `timers` and `is_metadata_stale` are not in the log."""
@@ -47,6 +50,10 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         self.expressions: dict[str, frozenset[str]] = {}
         """Regular expressions, and the topics they match."""
         self._owners: dict[tuple[UUID, int], str] = {}
+        """The member that was given a partition last, which may have given it up since. So nothing
+        is done for each partition of a member that goes."""
+        self._held = 0
+        """The number of partitions that members have."""
         self._subscribed_topics: frozenset[str] | None = None
 
     @property
@@ -108,16 +115,26 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
                 self.expressions[key.regular_expression] = frozenset(value.topics)
 
     def _take(self, member: ConsumerMember) -> None:
-        for partition in partitions_in(member.assigned, member.pending_revocation):
-            self._owners[partition] = member.member_id
+        self._owners.update(
+            dict.fromkeys(
+                partitions_in(member.assigned, member.pending_revocation), member.member_id
+            )
+        )
+        self._held += member.partition_count
+        if len(self._owners) > 2 * self._held + SPARE_OWNERS:
+            self._owners = {
+                partition: each.member_id
+                for each in self.members.values()
+                for partition in partitions_in(each.assigned, each.pending_revocation)
+            }
         if member.instance_id is not None:
             self.member_id_by_instance[member.instance_id] = member.member_id
         self._subscribed_topics = None
 
     def _release(self, member: ConsumerMember) -> None:
-        for partition in partitions_in(member.assigned, member.pending_revocation):
-            if self._owners.get(partition) == member.member_id:
-                del self._owners[partition]
+        self._held -= member.partition_count
+        if not self._held:
+            self._owners = {}
         instance_id = member.instance_id
         if (
             instance_id is not None
@@ -130,13 +147,19 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
 
     def is_free(self, topic_id: UUID, partition: int) -> bool:
         """True if no member has the partition, nor has still to give it up."""
-        return (topic_id, partition) not in self._owners
+        return self._owner_of(topic_id, partition) is None
+
+    def _owner_of(self, topic_id: UUID, partition: int) -> str | None:
+        member = self.members.get(self._owners.get((topic_id, partition), ""))
+        if member is None or member.assignment_epoch(topic_id, partition) is None:
+            return None
+        return member.member_id
 
     def is_waiting(self, member: ConsumerMember) -> bool:
         """True if something the member is to have is still with another."""
         return any(
             not member.has(topic_id, partition)
-            and self._owners.get((topic_id, partition), member.member_id) != member.member_id
+            and self._owner_of(topic_id, partition) not in (None, member.member_id)
             for topic_id, partitions in self.targets.get(member.member_id, {}).items()
             for partition in partitions
         )

@@ -38,6 +38,13 @@ class ConsumerMember(ModernMember, frozen=True, kw_only=True):
     def speaks_classic(self) -> bool:
         return self.classic is not None
 
+    @property
+    def partition_count(self) -> int:
+        """The number of partitions that it has, or has still to give up."""
+        return sum(map(len, self.assigned.values())) + sum(
+            map(len, self.pending_revocation.values())
+        )
+
     def has(self, topic_id: UUID, partition: int) -> bool:
         return partition in self.assigned.get(topic_id, {})
 

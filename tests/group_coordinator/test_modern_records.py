@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 import pytest
+from msgspec.structs import replace
 
 from kafkalite.group_coordinator import consumer_records
 from kafkalite.group_coordinator.changes import Change
@@ -88,6 +90,43 @@ def test_nothing_is_left_of_a_member_of_a_consumer_group() -> None:
     assert group.is_free(A, 0)
     assert group.is_free(B, 7)
     assert group.subscribed_topics == frozenset()
+
+
+def test_a_partition_that_was_given_on_is_free_when_the_second_gives_it_up() -> None:
+    group = ConsumerGroup("readers")
+    first, second = ConsumerMember(member_id="a"), ConsumerMember(member_id="b")
+
+    def give(member: ConsumerMember, *partitions: int) -> None:
+        has = replace(member, assigned={A: dict.fromkeys(partitions, 1)} if partitions else {})
+        through_the_log(group, consumer_records.current_assignment("readers", has))
+
+    give(first, 0, 1)
+    give(second, 2)
+    give(first, 1)
+    assert [group.is_free(A, each) for each in range(4)] == [True, False, False, True]
+    give(second, 0, 2)
+    assert not group.is_free(A, 0)
+    give(second, 2)
+    assert [group.is_free(A, each) for each in range(4)] == [True, False, False, True]
+    through_the_log(group, *consumer_records.RECORDS.no_member("readers", "a"))
+    assert [group.is_free(A, each) for each in range(4)] == [True, True, False, True]
+
+
+def test_a_group_forgets_who_had_the_partitions_of_topics_that_are_gone() -> None:
+    group = ConsumerGroup("readers")
+    mine = ConsumerMember(member_id="m", assigned={A: {0: 1}})
+    group.apply(*consumer_records.current_assignment("readers", mine))
+    tracemalloc.start()
+    try:
+        for number in range(5_000):
+            other = {UUID(int=10 + number): {0: 1}}
+            moved = ConsumerMember(member_id="n", assigned=other)
+            group.apply(*consumer_records.current_assignment("readers", moved))
+        left, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert left < 500_000
+    assert not group.is_free(A, 0)
 
 
 @every_type
