@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from time import sleep
 
+import pytest
 import trio
 import trio.lowlevel
 
+from kafkalite.coordinators import loading
 from kafkalite.coordinators.loading import Loader
 from kafkalite.requests.slices import SLICE_SECONDS, Steps
 
@@ -38,12 +40,14 @@ async def test_partitions_are_loaded_in_order_and_others_go_on_meanwhile() -> No
     assert "other" in done[: done.index("first")]
 
 
-async def test_a_prompt_loader_loads_at_once_what_is_quick() -> None:
+async def test_a_prompt_loader_loads_at_once_what_is_quick(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
+    now = [0.0]
+    monkeypatch.setattr(loading, "monotonic", lambda: now[0])
 
     def steps(name: str, seconds: float, count: int = 3) -> Steps[None]:
         for _ in range(count):
-            sleep(seconds)
+            now[0] += seconds
             yield
         done.append(name)
 
