@@ -54,6 +54,11 @@ class ShareStateKeeper(Protocol):
         """Have long work of a task done while others have their turn."""
         ...
 
+    async def in_steps(self, steps: Generator[None, None, T], count: int) -> T:
+        """The result of a task's steps, about so many partitions. If they are many, others have
+        their turn in between."""
+        ...
+
     async def initialize_states(
         self, group_id: str, state_epoch: int, offsets: Offsets
     ) -> Refusals: ...
@@ -115,6 +120,11 @@ class KeeperNextDoor:
         else:
             await self._long_work.in_slices(_one(work))
 
+    async def in_steps(self, steps: Generator[None, None, T], count: int) -> T:
+        if count <= AT_ONCE or self._long_work is None:
+            return drained(steps)
+        return await self._long_work.in_slices(steps)
+
     async def initialize_states(
         self, group_id: str, state_epoch: int, offsets: Offsets
     ) -> Refusals:
@@ -129,10 +139,7 @@ class KeeperNextDoor:
         return await self._ask_each(partial(self._states.delete_state, group_id), partitions)
 
     async def _ask_each(self, ask: Callable[[UUID, int], None], partitions: Partitions) -> Refusals:
-        steps = _asking(ask, partitions)
-        if count_of(partitions) <= AT_ONCE or self._long_work is None:
-            return drained(steps)
-        return await self._long_work.in_slices(steps)
+        return await self.in_steps(_asking(ask, partitions), count_of(partitions))
 
     async def seen(self, group_id: str, partitions: Partitions) -> SeenStates:
         return self._states

@@ -5,7 +5,7 @@ The offset of a share group in a partition is where the partition's share state 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import suppress
 from typing import Final
 from uuid import UUID
@@ -15,7 +15,7 @@ from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.shard import Shard
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.share_group import ShareGroup
-from kafkalite.group_coordinator.share_keeper import Offsets, SeenStates
+from kafkalite.group_coordinator.share_keeper import Refusals, SeenStates
 from kafkalite.group_coordinator.share_records import StateTopic
 from kafkalite.group_coordinator.share_states import ShareStates
 from kafkalite.group_coordinator.topics_view import TopicsView
@@ -46,6 +46,16 @@ _Wanted = tuple[dict[tuple[UUID, str], Collection[int]], dict[str, Collection[in
 
 _NO_ID: Final = UUID(int=0)
 _NO_OFFSET: Final = -1
+
+
+class _Asked:
+    """New offsets, as a request names them."""
+
+    def __init__(self) -> None:
+        self.partitions: dict[str, list[AlterShareGroupOffsetsRequestPartition]] = {}
+        self.offsets: dict[UUID, dict[int, int]] = {}
+        """Partitions that exist, only."""
+        self.noted: dict[UUID, StateTopic] = {}
 
 
 class ShareGroupOffsets:
@@ -147,79 +157,103 @@ class ShareGroupOffsets:
         try:
             check_group_id(request.group_id)
             shard = self._shards.shard_of(request.group_id, context.node_id)
-            group = shard.groups.get(request.group_id)
-            if group is None:
-                share_group = ShareGroup(request.group_id)
-            else:
-                share_group = existing(ShareGroup, request.group_id, group)
-                share_group.validate_delete()
-            return await self._alter(shard, share_group, request)
+            found = shard.groups.get(request.group_id)
+            group = (
+                ShareGroup(request.group_id)
+                if found is None
+                else existing(ShareGroup, request.group_id, found)
+            )
+
+            def check() -> None:
+                is_here = self._shards.find(request.group_id, context.node_id) is shard
+                if not is_here or shard.groups.get(request.group_id) is not found:
+                    raise KafkaError(ErrorCode.NOT_COORDINATOR)
+                group.validate_delete()
+
+            check()
+            return await self._alter(shard, group, request, check)
         except KafkaError as refused:
             return AlterShareGroupOffsetsResponse(
                 error_code=refused.code, error_message=message_of(refused)
             )
 
     async def _alter(
-        self, shard: Shard, group: ShareGroup, request: AlterShareGroupOffsetsRequest
+        self,
+        shard: Shard,
+        group: ShareGroup,
+        request: AlterShareGroupOffsetsRequest,
+        check: Callable[[], None],
     ) -> AlterShareGroupOffsetsResponse:
+        count = sum(1 + len(topic.partitions) for topic in request.topics)
+        in_steps = self._states.keeper.in_steps
+        asked = _Asked()
+        await in_steps(self._ask(asked, request), count)
+        check()
+        refused: Refusals = {}
+        if asked.noted:
+            await self._states.begin(group, asked.noted, check)
+            shard.groups[request.group_id] = group
+        if asked.offsets:
+            refused = await self._states.initialize(group, asked.offsets)
+        return AlterShareGroupOffsetsResponse(
+            responses=await in_steps(self._altered(asked, refused), count)
+        )
+
+    def _ask(
+        self, asked: _Asked, request: AlterShareGroupOffsetsRequest
+    ) -> Generator[None, None, None]:
+        """Look at what is asked, one partition a step. Raises KafkaError: a negative index refuses
+        everything (InitializeShareGroupStateParameters.Builder)."""
         now_ms = self._states.now_ms()
-        offsets: dict[UUID, dict[int, int]] = {}
-        noted: dict[UUID, StateTopic] = {}
-        asked: dict[str, list[AlterShareGroupOffsetsRequestPartition]] = {}
         for topic in request.topics:
-            asked.setdefault(topic.topic_name, []).extend(topic.partitions)
-        for name, partitions in asked.items():
+            asked.partitions.setdefault(topic.topic_name, []).extend(topic.partitions)
+            yield
+        for name, partitions in asked.partitions.items():
+            yield
             topic_id = self._topics.topic_id(name)
             if topic_id is None:
                 continue
-            _check_indexes(group.group_id, topic_id, partitions)
             count = self._topics.partition_count(name)
-            found = {
-                each.partition_index: each.start_offset
-                for each in partitions
-                if each.partition_index < count
-            }
+            found: dict[int, int] = {}
+            for each in partitions:
+                yield
+                index = each.partition_index
+                if index < 0:
+                    raise KafkaError(
+                        ErrorCode.UNKNOWN_SERVER_ERROR,
+                        "Initialize share group parameters has invalid partitionId - "
+                        f"{request.group_id} {kafka_uuid(topic_id)} {index}",
+                    )
+                if index < count:
+                    found[index] = each.start_offset
             if found:
-                offsets[topic_id] = found
-            noted[topic_id] = StateTopic(name, frozenset(found), now_ms)
-        refused: Mapping[tuple[UUID, int], KafkaError] = {}
-        if noted:
-            changes = self._states.changes(group)
-            self._states.note(changes, noted)
-            self._states.commit(changes)
-            shard.groups[request.group_id] = group
-        if offsets:
-            refused = await self._states.initialize(group, offsets)
-        return AlterShareGroupOffsetsResponse(
-            responses=[
-                self._altered(name, partitions, offsets, refused)
-                for name, partitions in asked.items()
-            ]
-        )
+                asked.offsets[topic_id] = found
+            asked.noted[topic_id] = StateTopic(name, frozenset(found), now_ms)
 
     def _altered(
-        self,
-        name: str,
-        partitions: Sequence[AlterShareGroupOffsetsRequestPartition],
-        offsets: Offsets,
-        refused: Mapping[tuple[UUID, int], KafkaError],
-    ) -> AlterShareGroupOffsetsResponseTopic:
-        topic_id = self._topics.topic_id(name) or _NO_ID
-        answers: list[AlterShareGroupOffsetsResponsePartition] = []
-        for each in partitions:
-            error = refused.get((topic_id, each.partition_index))
-            if each.partition_index not in offsets.get(topic_id, {}):
-                error = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            answers.append(
-                AlterShareGroupOffsetsResponsePartition(
-                    partition_index=each.partition_index,
-                    error_code=ErrorCode.NONE if error is None else error.code,
-                    error_message=None if error is None else message_of(error),
+        self, asked: _Asked, refused: Refusals
+    ) -> Generator[None, None, list[AlterShareGroupOffsetsResponseTopic]]:
+        """The answer, one partition a step."""
+        topics: list[AlterShareGroupOffsetsResponseTopic] = []
+        for name, partitions in asked.partitions.items():
+            topic_id = self._topics.topic_id(name) or _NO_ID
+            known = asked.offsets.get(topic_id, {})
+            answer = AlterShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id)
+            topics.append(answer)
+            yield
+            for each in partitions:
+                error = refused.get((topic_id, each.partition_index))
+                if each.partition_index not in known:
+                    error = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                answer.partitions.append(
+                    AlterShareGroupOffsetsResponsePartition(
+                        partition_index=each.partition_index,
+                        error_code=ErrorCode.NONE if error is None else error.code,
+                        error_message=None if error is None else message_of(error),
+                    )
                 )
-            )
-        return AlterShareGroupOffsetsResponseTopic(
-            topic_name=name, topic_id=topic_id, partitions=answers
-        )
+                yield
+        return topics
 
     async def delete(
         self, context: Context, request: DeleteShareGroupOffsetsRequest
@@ -268,19 +302,6 @@ class ShareGroupOffsets:
             for topic_id, (name, _) in wanted.items()
             if topic_id not in failed
         ]
-
-
-def _check_indexes(
-    group_id: str, topic_id: UUID, partitions: Sequence[AlterShareGroupOffsetsRequestPartition]
-) -> None:
-    """Refuse everything for a negative index: InitializeShareGroupStateParameters.Builder."""
-    for each in partitions:
-        if each.partition_index < 0:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_SERVER_ERROR,
-                "Initialize share group parameters has invalid partitionId - "
-                f"{group_id} {kafka_uuid(topic_id)} {each.partition_index}",
-            )
 
 
 def _not_deleted(

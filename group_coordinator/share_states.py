@@ -130,25 +130,41 @@ class ShareStates:
         await self._write(group, note, count_of(offsets))
         return refused
 
+    async def begin(
+        self, group: ShareGroup, topics: StateTopics, check: Callable[[], None]
+    ) -> None:
+        """Note partitions that are to be initialized. Raises KafkaError, also that of `check`: it
+        is asked again after others had their turn."""
+        count = sum(1 + len(topic.partitions) for topic in topics.values())
+        await self._write(group, partial(self.note, topics=topics), count, check)
+
     async def _write(
-        self, group: ShareGroup, note: Callable[[Changes[ShareGroup]], None], count: int
+        self,
+        group: ShareGroup,
+        note: Callable[[Changes[ShareGroup]], None],
+        count: int,
+        check: Callable[[], None] | None = None,
     ) -> None:
         """Write what `note` notes of so many partitions or topics. Raises KafkaError."""
         if count > AT_ONCE:
-            changes = await self._noted_by_thread(group, note)
+            check = check or partial(self._check_here, group)
+            changes = await self._noted_by_thread(group, note, check)
         else:
             changes = self.changes(group)
             note(changes)
         self.commit(changes)
 
     async def _noted_by_thread(
-        self, group: ShareGroup, note: Callable[[Changes[ShareGroup]], None]
+        self,
+        group: ShareGroup,
+        note: Callable[[Changes[ShareGroup]], None],
+        check: Callable[[], None],
     ) -> Changes[ShareGroup]:
         """The changes, worked out while others have their turn. Raises KafkaError."""
         for _ in range(TRIES):
             rehearsal = Rehearsal(group, self.now_ms(), note)
             await self.keeper.by_thread(rehearsal.run)
-            self._check_here(group)
+            check()
             if rehearsal.is_current:
                 changes, _ = rehearsal.taken_over()
                 return changes

@@ -32,6 +32,7 @@ from kafkalite.coordinators.share_state_requests import (
 )
 from kafkalite.replica.share.share_partition import SharePartitionKey, StateUpdate
 from kafkalite.replica.share.state_batch import combine
+from kafkalite.requests.slices import Steps, in_slices_of_task
 from kafkalite.supervision import supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages import (
@@ -222,6 +223,9 @@ class SharePersister:
 
     async def by_thread(self, work: Callable[[], None]) -> None:
         await trio.to_thread.run_sync(work)
+
+    async def in_steps(self, steps: Steps[T], count: int) -> T:
+        return await in_slices_of_task(steps)
 
     async def initialize_states(
         self, group_id: str, state_epoch: int, offsets: Offsets

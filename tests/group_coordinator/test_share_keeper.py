@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator
 from typing import Any
 from uuid import UUID
 
@@ -86,6 +87,25 @@ async def test_many_are_asked_about_in_slices() -> None:
     assert (states.kept, in_task.step_count) == ({}, 2 * 257)
     few = {T: dict.fromkeys(range(200), -1)}
     assert finished(keeper.initialize_states("g", 3, few)) == {}
+
+
+async def test_steps_about_many_are_taken_one_by_one() -> None:
+    in_task = InTask()
+    for keeper, count, taken in (
+        (KeeperNextDoor(ShareStates(), in_task), 257, 3),
+        (KeeperNextDoor(ShareStates(), in_task), 256, 0),
+        (KeeperNextDoor(ShareStates()), 257, 0),
+    ):
+        in_task.step_count = 0
+        assert await keeper.in_steps(three_steps(), count) == "done"
+        assert in_task.step_count == taken
+
+
+def three_steps() -> Generator[None, None, str]:
+    yield
+    yield
+    yield
+    return "done"
 
 
 @pytest.mark.parametrize("in_task", [InTask(), None])

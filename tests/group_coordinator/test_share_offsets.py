@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from kafkalite.group_coordinator.share_keeper import finished
+import pytest
+
+from kafkalite.group_coordinator import share_keeper, share_states
+from kafkalite.group_coordinator.share_keeper import KeeperNextDoor, finished
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.alter_share_group_offsets import (
@@ -160,3 +164,70 @@ async def test_another_node_does_not_describe_a_whole_group(autojump_clock, worl
     asked = DescribeShareGroupOffsetsRequestGroup(group_id="queue", topics=None)
     answer = describe(world, asked, Context(node_id=2))
     assert (answer.error_code, answer.topics) == (ErrorCode.NOT_COORDINATOR, [])
+
+
+@pytest.fixture(params=["in_steps", "by_thread"])
+def meanwhile(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> list[Callable[[], object]]:
+    """Done while others have their turn: between steps, or while a thread works."""
+    happens: list[Callable[[], object]] = []
+    original = getattr(KeeperNextDoor, request.param)
+
+    async def beside(self: KeeperNextDoor, *arguments: Any) -> Any:
+        result = await original(self, *arguments)
+        while happens:
+            happens.pop()()
+        return result
+
+    # Many may be asked for though few exist: then no thread is needed.
+    room = share_keeper if request.param == "in_steps" else share_states
+    monkeypatch.setattr(room, "AT_ONCE", -1)
+    monkeypatch.setattr(KeeperNextDoor, request.param, beside)
+    return happens
+
+
+@pytest.mark.parametrize("exists", [True, False])
+async def test_offsets_of_very_many_partitions_are_set(autojump_clock, world, meanwhile, exists):
+    if exists:
+        alter(world, 41)
+    meanwhile.append(lambda: world.set_partitions("payments", 7))
+    assert alter(world, 42).error_code == ErrorCode.NONE
+    assert not meanwhile, "it was given the time"
+    assert described(world) == {("orders", 0): (42, 58)}
+
+
+async def test_a_member_comes_while_very_many_offsets_are_set(
+    autojump_clock, world, consumers, meanwhile
+):
+    alter(world, 42)
+    before = len(world.log.batches)
+    (a,) = consumers("a")
+    meanwhile.append(a.beat)
+    assert alter(world, 43).error_code == ErrorCode.NON_EMPTY_GROUP
+    assert world.group("queue").members
+    assert {offset for _, offset in world.share_states.kept.values()} <= {42, -1}
+    assert len(world.log.batches) > before, "the member's"
+
+
+async def test_a_group_is_deleted_while_very_many_offsets_are_set(
+    autojump_clock, world, consumers, meanwhile
+):
+    alter(world, 42)
+    administration = world.coordinator.administration
+    meanwhile.append(lambda: finished(administration.delete_share_group(Context(), "queue")))
+    assert alter(world, 43).error_code == ErrorCode.NOT_COORDINATOR
+    assert not world.share_states.kept
+    await world.start()
+    assert described(world) == {}, "nothing is written of a group that is gone"
+
+
+async def test_the_coordinator_resigns_while_very_many_offsets_are_set(
+    autojump_clock, world, meanwhile
+):
+    coordinator = world.coordinator
+    meanwhile.append(lambda: coordinator.resigned(coordinator.partition_for("queue")))
+    before = len(world.log.batches)
+    assert alter(world, 42).error_code == ErrorCode.NOT_COORDINATOR
+    assert len(world.log.batches) == before
+    assert not world.share_states.kept

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from collections.abc import Generator
 
 import pytest
 import trio
@@ -10,6 +12,7 @@ from trio.testing import MockClock
 
 from kafkalite.replica.share.share_partition import SharePartitionKey, StateUpdate
 from kafkalite.replica.share.state_batch import StateBatch
+from kafkalite.requests.slices import SLICE_SECONDS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.coordinators.virtual_share_coordinator import (
     DONE_COUNT,
@@ -167,3 +170,22 @@ async def test_a_thread_does_long_work(world: World) -> None:
     await world.persister.by_thread(lambda: threads.append(threading.current_thread()))
     assert len(threads) == 1
     assert threading.main_thread() not in threads
+
+
+async def test_others_have_their_turn_between_steps(world: World) -> None:
+    turns: list[str] = []
+
+    def steps() -> Generator[None, None, int]:
+        for _ in range(3):
+            turns.append("step")
+            time.sleep(2 * SLICE_SECONDS)
+            yield
+        return 7
+
+    async def other() -> None:
+        turns.append("other")
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(other)
+        assert await world.persister.in_steps(steps(), 1000) == 7
+    assert "other" in turns[1:-1]
