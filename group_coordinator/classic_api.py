@@ -6,7 +6,8 @@ A request that has to wait is parked here. Refusals become error codes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from typing import Final
 
 from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.classic_group import ClassicGroup
@@ -25,7 +26,13 @@ from kafkalite.wire.messages.leave_group import (
     LeaveGroupResponse,
     MemberResponse,
 )
-from kafkalite.wire.messages.sync_group import SyncGroupRequestRow, SyncGroupResponseRow
+from kafkalite.wire.messages.sync_group import (
+    SyncGroupRequestAssignmentRow,
+    SyncGroupRequestRow,
+    SyncGroupResponseRow,
+)
+
+_AT_ONCE: Final = 256
 
 
 class ClassicGroupRequests:
@@ -88,6 +95,23 @@ class ClassicGroupRequests:
             return self._in_consumer_group.join(group, context, request)
         except KafkaError as refused:
             return JoinGroupResponse(error_code=refused.code)  # without the member's id, as Kafka
+
+    def for_members(
+        self, context: Context, request: SyncGroupRequestRow
+    ) -> Generator[None, None, SyncGroupRequestRow]:
+        """The request with the assignments of the group's members alone, looked at in steps.
+
+        Members that join meanwhile begin a rebalance, in which no assignment counts.
+        """
+        shard = self._shards.find(request[0], context.node_id)
+        group = None if shard is None else shard.groups.get(request[0])
+        kept: list[SyncGroupRequestAssignmentRow] = []
+        if isinstance(group, ClassicGroup):
+            members, given = group.members, request[6]
+            for start in range(0, len(given), _AT_ONCE):
+                kept += [each for each in given[start : start + _AT_ONCE] if each[0] in members]
+                yield
+        return (*request[:6], kept)
 
     def sync_group(
         self, context: Context, request: SyncGroupRequestRow

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.group_coordinator.classic_member import sync_refused
 from kafkalite.requests.request_memory import give_back
+from kafkalite.requests.slices import AT_ONCE, in_slices
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.sync_group import SyncGroupRequestRow, SyncGroupResponseRow
 
@@ -25,16 +26,31 @@ def handle(
     services: Services, context: RequestContext, request: SyncGroupRequestRow
 ) -> SyncGroupResponseRow | Coroutine[Any, Any, SyncGroupResponseRow]:
     """Answered when the leader has synced."""
-    group_id, _, member_id, _, protocol_type, protocol_name, _ = request
+    _, _, _, _, protocol_type, protocol_name, assignments = request
     if context.api_version >= PROTOCOL_SINCE and (protocol_type is None or protocol_name is None):
         return sync_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    if len(assignments) > AT_ONCE:
+        return _sync_slowly(services, context, request)
+    parked = _sync(services, context, request)
+    return parked.response_now if parked.is_answered else _when_answered(context, parked)
+
+
+def _sync(
+    services: Services, context: RequestContext, request: SyncGroupRequestRow
+) -> Parked[SyncGroupResponseRow]:
     parked = services.group_coordinator.classic.sync_group(context, request)
-    if parked.is_answered:
-        if parked.response_now[1] == ErrorCode.NONE:
-            context.heard_of(group_id, member_id)
-        return parked.response_now
-    context.heard_of(group_id, member_id)
-    return _when_answered(context, parked)
+    if not parked.is_answered or parked.response_now[1] == ErrorCode.NONE:
+        context.heard_of(request[0], request[2])
+    return parked
+
+
+async def _sync_slowly(
+    services: Services, context: RequestContext, request: SyncGroupRequestRow
+) -> SyncGroupResponseRow:
+    """With very many assignments, which may be of no members."""
+    steps = services.group_coordinator.classic.for_members(context, request)
+    parked = _sync(services, context, await in_slices(steps, context))
+    return await _when_answered(context, parked)
 
 
 async def _when_answered(

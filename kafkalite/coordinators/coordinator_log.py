@@ -42,8 +42,6 @@ READ_BYTES: Final = 1 << 20
 REPLAYED_BYTES: Final = 1 << 18
 # The type of the record of a commit, before its key.
 _COMMIT: Final = b"\0\1"
-# The bytes of fewer records are not counted.
-_COUNTED_FROM: Final = 4096
 
 _Stored = tuple[int, bytes, bytes, int, int]
 """A record: its offset, its key, and the data in which its value is, from here (-1: null) to there.
@@ -131,12 +129,12 @@ class ConsumerOffsetsLog:
 
 
 def _check_size(log: Log, records: Sequence[StateRecord]) -> None:
-    """Raise MESSAGE_TOO_LARGE for very many records that the log will refuse as a batch: to build
-    it takes longer."""
-    if len(records) > _COUNTED_FROM and log.config.keeps_batches:
-        size = sum(len(key) + len(value or b"") for key, value in records)
-        if size > log.config.max_batch_bytes:
-            raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE)
+    """Raise MESSAGE_TOO_LARGE for records that the log will refuse as a batch: to build it takes
+    longer."""
+    config = log.config
+    size = sum([len(key) + (0 if value is None else len(value)) for key, value in records])
+    if size > config.max_batch_bytes and config.keeps_batches:
+        raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE)
 
 
 @contextmanager

@@ -66,6 +66,10 @@ class Client:
         return await self.answer()
 
     async def send(self, request: object, version: int | None = None) -> None:
+        await self.stream.send_all(self.framed(request, version))
+
+    def framed(self, request: object, version: int | None = None) -> bytes:
+        """The bytes of a request that is sent next."""
         key = message_of(type(request)).key
         if version is None:
             version = message_of_api(key).max_version
@@ -73,7 +77,7 @@ class Client:
         if getattr(request, "acks", None) != 0:
             self._asked.append((key, version))
         chunks = encode_request(key, version, self._correlation_id, self.client_id, request)
-        await self.stream.send_all(b"".join(map(bytes, chunks)))
+        return b"".join(map(bytes, chunks))
 
     async def answer(self) -> Any:
         """The answer to the oldest request that has none yet."""

@@ -69,17 +69,21 @@ async def join(
     return response
 
 
-async def sync(client: Any, joined: Any, version: int = 5, **fields: Any) -> Any:
+def sync_request(joined: Any, **fields: Any) -> SyncGroupRequest:
     """SyncGroup of the leader, which takes everything itself."""
     names = {"protocol_type": "consumer", "protocol_name": "range"} | fields
-    request = SyncGroupRequest(
+    return SyncGroupRequest(
         group_id="group",
         member_id=joined.member_id,
         generation_id=joined.generation_id,
         assignments=[SyncGroupRequestAssignment(member_id=joined.member_id, assignment=b"mine")],
         **names,
     )
-    return await client.ask(request, version)
+
+
+async def sync(client: Any, joined: Any, version: int = 5, **fields: Any) -> Any:
+    """The answer to that."""
+    return await client.ask(sync_request(joined, **fields), version)
 
 
 async def heartbeat(client: Any, joined: Any, version: int = 4, **fields: Any) -> int:

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from kafkalite.requests.slices import AT_ONCE
 from kafkalite.wire.errors import ErrorCode
-from tests.kafkalite.group_requests import find, join, sync
+from kafkalite.wire.messages.sync_group import SyncGroupRequestAssignment
+from tests.kafkalite.group_requests import find, join, sync, sync_request
+from tests.kafkalite.server.test_huge_requests import MOST_SECONDS, watched
 
 
 @pytest.mark.parametrize("version", range(6))
@@ -26,3 +29,35 @@ async def test_version_5_names_type_and_protocol(client: Any, missing: str) -> N
     refused = await sync(client, joined, 5, **{missing: None})
     assert refused.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert (await sync(client, joined, 4, **{missing: None})).error_code == ErrorCode.NONE
+
+
+@pytest.mark.slow
+async def test_very_many_assignments_do_not_hold_the_loop(client: Any) -> None:
+    await find(client)
+    joined = await join(client)
+    nobody = [
+        SyncGroupRequestAssignment(member_id=f"nobody {number}", assignment=b"nothing")
+        for number in range(600_000)
+    ]
+    request = sync_request(joined)
+    request.assignments = [*nobody, *request.assignments]
+    frame = client.framed(request)
+    async with watched() as holds:
+        await client.stream.send_all(frame)
+        synced = await client.answer()
+    assert (synced.error_code, synced.assignment) == (ErrorCode.NONE, b"mine")
+    assert max(holds) < MOST_SECONDS
+
+
+@pytest.mark.parametrize("more", [0, 1])
+async def test_of_many_assignments_each_member_gets_its_own(client: Any, more: int) -> None:
+    await find(client)
+    joined = await join(client)
+    nobody = SyncGroupRequestAssignment(member_id="nobody", assignment=b"nothing")
+    request = sync_request(joined)
+    request.assignments += [nobody] * (AT_ONCE - 1 + more)
+    assert (await client.ask(request)).assignment == b"mine"
+    request.generation_id += 1
+    assert (await client.ask(request)).error_code == ErrorCode.ILLEGAL_GENERATION
+    request.group_id = "another"
+    assert (await client.ask(request)).error_code == ErrorCode.UNKNOWN_MEMBER_ID

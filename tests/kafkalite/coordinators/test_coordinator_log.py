@@ -39,6 +39,7 @@ from kafkalite.wire.messages.offset_commit import (
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches, iterate_records
 from tests.kafkalite.data_directories import directory_of, running
 
+MUCH = b"value" * 1_000_000
 TWO_PARTITIONS: dict[str, Any] = {"offsets_topic_num_partitions": 2}
 
 
@@ -259,14 +260,14 @@ async def until_committed(client: Any, group: str) -> list[int]:
     return codes
 
 
+@pytest.mark.parametrize("records", [[(b"key" * 10, b"value" * 10)] * 50_000, [(b"", MUCH)]])
 async def test_what_is_too_much_for_a_batch_is_refused_before_it_is_made(
-    broker: test_broker, client: Any
+    broker: test_broker, client: Any, records: list[Any]
 ) -> None:
     """The records are there, and little more."""
     assert await coordinator_code(client, "group") == 0
     topics = broker._running.services.topics
     log = ConsumerOffsetsLog(topics, lambda: 1)
-    records = [(b"key" * 10, b"value" * 10)] * 50_000
     tracemalloc.start()
     with pytest.raises(KafkaError) as refused:
         log.append(0, records)
