@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
 
-from kafkalite.group_coordinator import admin
+from kafkalite.group_coordinator import admin, large_groups
 from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.consumer_checks import check_request
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.heartbeat_checks import group_not_found
-from kafkalite.group_coordinator.large_groups import LargeGroupRequests
+from kafkalite.group_coordinator.large_groups import PER_MEMBER, LargeGroupRequests
 from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
-from kafkalite.group_coordinator.protocol_change import ProtocolChange
+from kafkalite.group_coordinator.protocol_change import ProtocolChange, Upgrade
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
@@ -99,17 +99,33 @@ class ConsumerGroupRequests(
             return self.protocol.heartbeat(self.protocol.changes(group), context, request)
         if request.member_epoch != JOIN_EPOCH or not isinstance(group, ClassicGroup | None):
             raise group_not_found("consumer", request.group_id, group, "Consumer group")
-        changes = (
-            self.protocol.changes(ConsumerGroup(request.group_id))
-            if group is None
-            else self._change.upgraded(group)
-        )
-        answer = self.protocol.heartbeat(changes, context, request)
-        shard.groups[request.group_id] = changes.group
+        changes = self.protocol.changes(ConsumerGroup(request.group_id))
         if group is not None:
-            self._change.finish_upgrade(group)
-            self.protocol.watch(changes.group)
-        return answer
+            self._change.upgrade(group).decide(changes)
+        keep = partial(self._keep, shard, changes.group, group)
+        return self.protocol.heartbeat(changes, context, request, keep)
+
+    def _takes_long(self, group: Group | None, request: ConsumerGroupHeartbeatRequest) -> bool:
+        if isinstance(group, ClassicGroup):
+            if request.member_epoch != JOIN_EPOCH:
+                return False
+            if self._is_large(group):
+                return True
+            group = None
+        return super()._takes_long(group, request)
+
+    def _is_large(self, group: ClassicGroup) -> bool:
+        size = len(group.members) * PER_MEMBER
+        return size > large_groups.LARGE or self._are_many(group.subscribed_topics or ())
+
+    def _conversion(self, group: Group | None) -> Upgrade | None:
+        return self._change.upgrade(group) if isinstance(group, ClassicGroup) else None
+
+    def _keep(self, shard: Shard, group: ConsumerGroup, before: Group | None) -> None:
+        super()._keep(shard, group, before)
+        if isinstance(before, ClassicGroup):
+            self._change.finish_upgrade(before)
+            self.protocol.watch(group)
 
     def describe(
         self, context: Context, group_id: str

@@ -6,14 +6,17 @@ Consumer and share groups may subscribe to very many topics. Streams groups name
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from kafkalite.group_coordinator.callers import Context
+from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.modern_api import ModernRequests
 from kafkalite.group_coordinator.modern_group import ModernGroup
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
 from kafkalite.group_coordinator.modern_protocol import DecidingProtocol
 from kafkalite.group_coordinator.services import GroupServices
+from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.log.errors import TakesLong
 from kafkalite.wire.errors import KafkaError
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
 # A group with more topics or partitions is large: each takes 30 microseconds. Not final: tests make
 # it smaller, and the compiled build would not look.
 LARGE: int = 256
+# To convert a member of a classic group takes as long as so many partitions.
+PER_MEMBER: Final = 8
 # After so many outcomes that count for nothing, the change is made on the loop.
 TRIES: Final = 3
 
@@ -36,6 +41,15 @@ class Joining(Protocol):
     member_id: str
     member_epoch: int
     subscribed_topic_names: list[str] | None
+
+
+class Conversion(Protocol):
+    """The changes that make one group of another; a thread may decide them."""
+
+    @property
+    def is_current(self) -> bool: ...
+
+    def decide(self, changes: Changes[Any]) -> None: ...
 
 
 P = TypeVar("P", bound=DecidingProtocol[Any, Any, Any, Any])
@@ -113,21 +127,27 @@ class LargeGroupRequests(ModernRequests[P, Q, A]):
         found = None if shard is None else shard.groups.get(group_id)
         if shard is None or (found is None and request.member_epoch != JOIN_EPOCH):
             return None
-        group: Any = self._kind(group_id) if found is None else found
+        try:
+            conversion = self._conversion(found)
+        except KafkaError as refused:
+            return self._refused(refused)
+        is_new = found is None or conversion is not None
+        group: Any = self._kind(group_id) if is_new else found
         self._prepare(request)
-        rehearsal = Rehearsal[Any, Any](
-            group,
-            self._services.now_ms(),
-            lambda changes: self.protocol.decide(changes, context, request),
-        )
+
+        def decide(changes: Changes[Any]) -> Any:
+            if conversion is not None:
+                conversion.decide(changes)
+            return self.protocol.decide(changes, context, request)
+
+        rehearsal = Rehearsal[Any, Any](group, self._services.now_ms(), decide)
         yield rehearsal.run
         is_here = self._shards.find(group_id, context.node_id) is shard
         if not is_here or shard.groups.get(group_id) is not found or not rehearsal.is_current:
             return None
-
-        def keep() -> None:
-            shard.groups[group_id] = group
-
+        if conversion is not None and not conversion.is_current:
+            return None
+        keep = partial(self._keep, shard, group, found)
         try:
             answer: A = self.protocol.carry_out(*rehearsal.taken_over(), keep)
         except KafkaError as refused:
@@ -136,3 +156,11 @@ class LargeGroupRequests(ModernRequests[P, Q, A]):
 
     def _prepare(self, request: Q) -> None:
         """Do what a thread must not."""
+
+    def _conversion(self, group: Group | None) -> Conversion | None:
+        """Begin to make a group of this type of one of another. Raises KafkaError."""
+        return None
+
+    def _keep(self, shard: Shard, group: Any, before: Group | None) -> None:
+        """The changes are written: the group is there, in the place of the one `before`."""
+        shard.groups[group.group_id] = group

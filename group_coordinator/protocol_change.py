@@ -8,6 +8,7 @@ direction. Source: KIP-848, Kafka's GroupMetadataManager (convertTo...).
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from uuid import UUID
 
 from kafkalite.group_coordinator import consumer_records, state_log
@@ -25,6 +26,7 @@ from kafkalite.group_coordinator.subscriptions import (
     subscription_from,
 )
 from kafkalite.group_coordinator.timers import Timer
+from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafkalite.wire.messages.join_group import JoinGroupRequestProtocol
@@ -34,6 +36,106 @@ from kafkalite.wire.messages.stored.consumer_group_member_metadata import (
 from kafkalite.wire.messages.stored.consumer_group_member_metadata import (
     ClassicProtocol as StoredProtocol,
 )
+
+
+class Upgrade:
+    """A classic group on its way to a consumer group. A thread may work it out, from what the group
+    was when this began."""
+
+    def __init__(self, group: ClassicGroup, topics: TopicsView) -> None:
+        self._group = group
+        self._topics = topics
+        self._epoch = group.generation_id
+        self._protocol_name = group.protocol_name
+        # They change while others have their turn.
+        self._members = [copy(member) for member in group.members.values()]
+        self._standing = _standing(group)
+
+    @property
+    def is_current(self) -> bool:
+        """True if the classic group is as it was."""
+        return self._standing == _standing(self._group)
+
+    def decide(self, changes: Changes[ConsumerGroup]) -> None:
+        """Give the new consumer group in `changes` what the classic group has.
+
+        Raises KafkaError: GROUP_ID_NOT_FOUND if it cannot be converted; UNKNOWN_SERVER_ERROR while
+        it has no protocol yet, or a member joins that does not support the group's. Source:
+        ConsumerGroup.fromClassicGroup, which stumbles there.
+        """
+        changes.records += self._group.tombstones()
+        if self._members:
+            members = [self._consumer_member(member) for member in self._members]
+            self._add_members(changes, members)
+
+    def _add_members(
+        self, changes: Changes[ConsumerGroup], members: Sequence[ConsumerMember]
+    ) -> None:
+        group_id, epoch = changes.group.group_id, self._epoch
+        for member in members:
+            changes.add(consumer_records.member(group_id, member))
+        changes.add(consumer_records.RECORDS.group_epoch(group_id, epoch, 0))
+        for member in members:
+            target = {t: frozenset(partitions) for t, partitions in member.assigned.items()}
+            changes.add(consumer_records.target(group_id, member.member_id, target))
+        changes.add(consumer_records.RECORDS.assignment_epoch(group_id, epoch, 0))
+        for member in members:
+            changes.add(consumer_records.current_assignment(group_id, member))
+
+    def _consumer_member(self, member: ClassicMember) -> ConsumerMember:
+        group = self._group
+        assignment = assignment_from(member.assignment, group.group_id, member.member_id)
+        if assignment is None:
+            raise _malformed(group)
+        if assignment.user_data:
+            # Some assignors leave notes for the next time, which would be lost.
+            raise _cannot_upgrade(
+                group,
+                "an unsupported custom assignor is in use. Please refer to the documentation or"
+                " switch to a default assignor before re-attempting the upgrade",
+            )
+        if all(each.name != self._protocol_name for each in member.protocols):
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        metadata = member.metadata(self._protocol_name)
+        subscription = subscription_from(metadata, group.group_id, member.member_id)
+        if subscription is None:
+            raise _malformed(group)
+        epoch = self._epoch
+        assigned = self._by_id(assignment)
+        return ConsumerMember(
+            member_id=member.member_id,
+            instance_id=member.group_instance_id,
+            rack_id=subscription.rack_id,
+            client_id=member.client_id,
+            client_host=member.client_host,
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            subscribed_topic_names=frozenset(subscription.topics),
+            classic=classic_metadata(member.session_timeout_ms, member.protocols),
+            member_epoch=epoch,
+            previous_member_epoch=epoch,
+            assigned=assigned,
+        )
+
+    def _by_id(self, assignment: ConsumerProtocolAssignment) -> Assigned:
+        assigned: dict[UUID, dict[int, int]] = {}
+        for topic in assignment.assigned_partitions:
+            topic_id = self._topics.topic_id(topic.topic)
+            if topic_id is not None:
+                assigned[topic_id] = dict.fromkeys(topic.partitions, self._epoch)
+        return assigned
+
+
+def _standing(group: ClassicGroup) -> list[object]:
+    """All of a group that a conversion looks at."""
+    members = [
+        (
+            *(member.member_id, member.group_instance_id, member.client_id, member.client_host),
+            *(member.rebalance_timeout_ms, member.session_timeout_ms),
+            *(member.protocols, member.assignment),
+        )
+        for member in group.members.values()
+    ]
+    return [group.state, group.generation_id, group.protocol_name, members]
 
 
 class ProtocolChange:
@@ -54,23 +156,17 @@ class ProtocolChange:
 
     # Classic to consumer
 
-    def upgraded(self, group: ClassicGroup) -> Changes[ConsumerGroup]:
-        """The group as a consumer group, with the records that make it one. Nothing is written yet.
+    def upgrade(self, group: ClassicGroup) -> Upgrade:
+        """Begin to make a consumer group of the group. Nothing is written yet.
 
         Members that wait in the classic group are told to join again, even if the conversion then
-        fails. Raises KafkaError, and leaves the group classic: GROUP_ID_NOT_FOUND if it cannot be
-        converted; UNKNOWN_SERVER_ERROR while it has no protocol yet, or a member joins that does
-        not support the group's. Source: convertToConsumerGroup, ConsumerGroup.fromClassicGroup,
-        which stumbles there.
+        fails. Raises KafkaError(GROUP_ID_NOT_FOUND), and leaves the group classic, if it must not
+        be converted. Source: convertToConsumerGroup.
         """
         if not group.is_empty:
             self._check_upgrade(group)
             tell_waiting(group, ErrorCode.REBALANCE_IN_PROGRESS)
-        changes = Changes(ConsumerGroup(group.group_id), *group.tombstones())
-        if not group.is_empty:
-            members = [self._consumer_member(group, m) for m in group.members.values()]
-            self._add_members(changes, members, group.generation_id)
-        return changes
+        return Upgrade(group, self._topics)
 
     def _check_upgrade(self, group: ClassicGroup) -> None:
         """Raises KafkaError(GROUP_ID_NOT_FOUND). Source: validateOnlineUpgrade of Kafka 4.3."""
@@ -83,61 +179,6 @@ class ProtocolChange:
         else:
             return
         raise _cannot_upgrade(group, reason)
-
-    def _add_members(
-        self, changes: Changes[ConsumerGroup], members: Sequence[ConsumerMember], epoch: int
-    ) -> None:
-        group_id = changes.group.group_id
-        for member in members:
-            changes.add(consumer_records.member(group_id, member))
-        changes.add(consumer_records.RECORDS.group_epoch(group_id, epoch, 0))
-        for member in members:
-            target = {t: frozenset(partitions) for t, partitions in member.assigned.items()}
-            changes.add(consumer_records.target(group_id, member.member_id, target))
-        changes.add(consumer_records.RECORDS.assignment_epoch(group_id, epoch, 0))
-        for member in members:
-            changes.add(consumer_records.current_assignment(group_id, member))
-
-    def _consumer_member(self, group: ClassicGroup, member: ClassicMember) -> ConsumerMember:
-        assignment = assignment_from(member.assignment, group.group_id, member.member_id)
-        if assignment is None:
-            raise _malformed(group)
-        if assignment.user_data:
-            # Some assignors leave notes for the next time, which would be lost.
-            raise _cannot_upgrade(
-                group,
-                "an unsupported custom assignor is in use. Please refer to the documentation or"
-                " switch to a default assignor before re-attempting the upgrade",
-            )
-        if all(each.name != group.protocol_name for each in member.protocols):
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        metadata = member.metadata(group.protocol_name)
-        subscription = subscription_from(metadata, group.group_id, member.member_id)
-        if subscription is None:
-            raise _malformed(group)
-        epoch = group.generation_id
-        assigned = self._by_id(assignment, epoch)
-        return ConsumerMember(
-            member_id=member.member_id,
-            instance_id=member.group_instance_id,
-            rack_id=subscription.rack_id,
-            client_id=member.client_id,
-            client_host=member.client_host,
-            rebalance_timeout_ms=member.rebalance_timeout_ms,
-            subscribed_topic_names=frozenset(subscription.topics),
-            classic=classic_metadata(member.session_timeout_ms, member.protocols),
-            member_epoch=epoch,
-            previous_member_epoch=epoch,
-            assigned=assigned,
-        )
-
-    def _by_id(self, assignment: ConsumerProtocolAssignment, epoch: int) -> Assigned:
-        assigned: dict[UUID, dict[int, int]] = {}
-        for topic in assignment.assigned_partitions:
-            topic_id = self._topics.topic_id(topic.topic)
-            if topic_id is not None:
-                assigned[topic_id] = dict.fromkeys(topic.partitions, epoch)
-        return assigned
 
     def finish_upgrade(self, group: ClassicGroup) -> None:
         """The consumer group is in place: members parked with the classic one shall rejoin."""

@@ -5,13 +5,19 @@ from __future__ import annotations
 import pytest
 import trio
 
+from kafkalite.group_coordinator import large_groups
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafkalite.wire.messages.consumer_protocol_subscription import (
     TopicPartition,
 )
+from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkalite.wire.messages.stored import encode
+from kafkalite.wire.rows import rows_of
 from tests.group_coordinator.both_protocols import classic, partitions_of, settle
+from tests.group_coordinator.in_memory import Context
+from tests.group_coordinator.test_large_groups import ended
 
 pytestmark = pytest.mark.usefixtures("size")
 
@@ -245,3 +251,33 @@ async def test_no_upgrade_before_the_first_generation(autojump_clock, world):
     await first.join()
     await first.sync()
     assert await world.consumer().beat() == ErrorCode.NONE
+
+
+async def test_a_classic_member_leaves_while_the_upgrade_is_worked_out(
+    autojump_clock, world, monkeypatch
+):
+    monkeypatch.setattr(large_groups, "LARGE", -1)
+    stays, leaves = classic(world), classic(world)
+    await stable_classic(world, stays, leaves)
+    request = LeaveGroupRequest(
+        group_id="group", members=[MemberIdentity(member_id=leaves.member_id)]
+    )
+    runs: list[object] = []
+
+    def leave() -> None:
+        runs.append(world.coordinator.classic.leave_group(Context(), request))
+
+    joins = ConsumerGroupHeartbeatRequest(
+        group_id="group",
+        member_id="new",
+        member_epoch=0,
+        rebalance_timeout_ms=1000,
+        subscribed_topic_names=["orders"],
+        topic_partitions=[],
+    )
+    steps = world.coordinator.consumer.heartbeat_in_steps(Context(), rows_of(joins))
+    assert ended(steps, leave).error_code == ErrorCode.NONE
+    assert len(runs) == 1
+    assert set(world.group().members) == {stays.member_id, "new"}
+    await world.start()
+    assert set(world.group().members) == {stays.member_id, "new"}
