@@ -12,10 +12,12 @@ from uuid import UUID
 import trio
 
 from kafkalite.peers.link import Address, Connect, Link, PeerGone, connect_tcp
+from kafkalite.requests.slices import AT_ONCE, batches
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
+    ListOffsetsResponse,
     ListOffsetsTopic,
 )
 
@@ -47,7 +49,9 @@ class LatestOffsets:
         """The offset of the next record that consumers see, or why it is not known. In a task."""
         found: dict[Where, int | KafkaError] = {}
         by_address: dict[Address, dict[tuple[str, int], Where]] = {}
-        for topic_id, index in partitions:
+        for number, (topic_id, index) in enumerate(partitions, 1):
+            if not number % AT_ONCE:
+                await trio.lowlevel.checkpoint()
             topic = self._topics.by_id(topic_id)
             if topic is None or index >= len(topic.partitions):
                 found[topic_id, index] = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -68,27 +72,42 @@ class LatestOffsets:
         wanted: Mapping[tuple[str, int], Where],
         found: dict[Where, int | KafkaError],
     ) -> None:
-        topics: dict[str, ListOffsetsTopic] = {}
-        for name, index in wanted:
-            topic = topics.setdefault(name, ListOffsetsTopic(name=name))
-            topic.partitions.append(ListOffsetsPartition(partition_index=index, timestamp=_LATEST))
-        request = ListOffsetsRequest(replica_id=_CONSUMER, topics=list(topics.values()))
         link = self._links.get(address)
         if link is None:
             link = self._links[address] = Link("kafkalite-latest-offsets", self._connect)
-        found.update((where, KafkaError(ErrorCode.NETWORK_EXCEPTION)) for where in wanted.values())
-        try:
-            answer = await link.ask(address, request, timeout_seconds=self._timeout_seconds)
-        except PeerGone:
-            return
-        for topic in answer.topics:
-            for each in topic.partitions:
-                where = wanted.get((topic.name, each.partition_index))
-                if where is not None:
-                    code = ErrorCode(each.error_code)
-                    found[where] = KafkaError(code) if code else each.offset
+        gone = KafkaError(ErrorCode.NETWORK_EXCEPTION)
+        found.update(dict.fromkeys(wanted.values(), gone))
+        for some in batches(wanted):
+            try:
+                answer = await link.ask(
+                    address, _ends_of(some), timeout_seconds=self._timeout_seconds
+                )
+            except PeerGone:
+                return
+            _take(answer, wanted, found)
 
     async def close(self) -> None:
         """Give the connections back."""
         for link in self._links.values():
             await link.close()
+
+
+def _ends_of(partitions: Iterable[tuple[str, int]]) -> ListOffsetsRequest:
+    topics: dict[str, ListOffsetsTopic] = {}
+    for name, index in partitions:
+        topic = topics.setdefault(name, ListOffsetsTopic(name=name))
+        topic.partitions.append(ListOffsetsPartition(partition_index=index, timestamp=_LATEST))
+    return ListOffsetsRequest(replica_id=_CONSUMER, topics=list(topics.values()))
+
+
+def _take(
+    answer: ListOffsetsResponse,
+    wanted: Mapping[tuple[str, int], Where],
+    found: dict[Where, int | KafkaError],
+) -> None:
+    for topic in answer.topics:
+        for each in topic.partitions:
+            where = wanted.get((topic.name, each.partition_index))
+            if where is not None:
+                code = ErrorCode(each.error_code)
+                found[where] = KafkaError(code) if code else each.offset

@@ -8,6 +8,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from kafkalite.coordinators import latest_offsets
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.coordinators.virtual_share_coordinator import COORDINATOR, READ_ID, World
 
@@ -46,3 +47,16 @@ async def test_a_leader_that_is_gone_does_not_answer(
 ) -> None:
     world.network.stop(COORDINATOR)
     assert (await found(world))[:2] == [ErrorCode.NETWORK_EXCEPTION] * 2
+
+
+async def test_very_many_are_asked_for_in_several_requests(
+    autojump_clock: MockClock, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = await found(world)
+    (asked,) = world.coordinator.ends
+    monkeypatch.setattr(latest_offsets, "batches", lambda items: [[item] for item in items])
+    assert await found(world) == at_once
+    (_, *parts) = world.coordinator.ends
+    indexes = [p.partition_index for part in parts for t in part.topics for p in t.partitions]
+    assert indexes == [p.partition_index for t in asked.topics for p in t.partitions] == [0, 1]
+    assert len(parts) == 2

@@ -10,6 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from kafkalite.peers.link import Address
 from kafkalite.replica.share.share_partition import SharePartitionKey, StateUpdate
 from kafkalite.replica.share.state_batch import StateBatch
 from kafkalite.requests.slices import SLICE_SECONDS
@@ -189,3 +190,29 @@ async def test_others_have_their_turn_between_steps(world: World) -> None:
         nursery.start_soon(other)
         assert await world.persister.in_steps(steps(), 1000) == 7
     assert "other" in turns[1:-1]
+
+
+async def test_very_many_are_asked_about_little_by_little(
+    autojump_clock: MockClock, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[SharePartitionKey] = []
+    in_a_turn: list[int] = []
+    coordinator_of = world.requests._coordinator_of
+
+    def counted(key: SharePartitionKey) -> Address | None:
+        begun.append(key)
+        return coordinator_of(key)
+
+    class Turns(trio.abc.Instrument):
+        def before_io_wait(self, timeout: float) -> None:
+            in_a_turn.append(len(begun) - sum(in_a_turn))
+
+    monkeypatch.setattr(world.requests, "_coordinator_of", counted)
+    trio.lowlevel.add_instrument(Turns())
+    await world.persister.initialize_states("g", 1, {READ_ID: dict.fromkeys(range(1000), 5)})
+    assert len(world.coordinator.kept) == 1000
+    assert len((await world.persister.seen("g", {READ_ID: range(1000)})).states) == 1000
+    await world.persister.delete_states("g", {READ_ID: range(1000)})
+    assert world.coordinator.kept == {}
+    assert len(begun) == 3000
+    assert max(in_a_turn) < 100
