@@ -160,11 +160,21 @@ def _told_once(
     topics: list[AddPartitionsToTxnTopicRow], tell: Callable[[str, int], ErrorCode]
 ) -> Steps[list[AddPartitionsToTxnTopicResultRow]]:
     """Each partition is told of once, however often it was named, and nothing else."""
-    told: dict[str, dict[int, ErrorCode]] = {}
+    results: list[AddPartitionsToTxnTopicResultRow] = []
+    told: dict[str, tuple[set[int], list[AddPartitionsToTxnPartitionResultRow]]] = {}
     for name, indexes in topics:
-        of_topic = told.setdefault(name, {}) if indexes else {}
+        yield
+        if not indexes:
+            continue
+        of_topic = told.get(name)
+        if of_topic is None:
+            of_topic = told[name] = set[int](), []
+            results.append((name, of_topic[1]))
+        named, rows = of_topic
         for index in indexes:
-            if index not in of_topic:
-                of_topic[index] = tell(name, index)
+            if index not in named:
+                named.add(index)
+                rows.append((index, tell(name, index)))
             yield
-    return [(name, [*codes.items()]) for name, codes in told.items()]
+    yield from release_dict(told)
+    return results

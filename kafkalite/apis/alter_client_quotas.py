@@ -15,7 +15,7 @@ from kafkalite.cluster.client_quotas import (
     plan_quota_changes,
 )
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import WaitingSteps, batches, in_slices, mapped
+from kafkalite.requests.slices import WaitingSteps, batches, in_slices, mapped, release_dict
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -45,10 +45,9 @@ def _alter_each(
         yield from services.cluster.settling()
         records: list[object] = []
         for entry in some:
-            parts = yield from mapped(
-                lambda part: (part.entity_type, part.entity_name), entry.entity
+            entity = yield from entity_of(
+                (part.entity_type, part.entity_name) for part in entry.entity
             )
-            entity = entity_of(parts)
             code, message = ErrorCode.NONE, None
             try:
                 if entity in told:
@@ -60,13 +59,19 @@ def _alter_each(
             told[entity] = EntryData(
                 error_code=code,
                 error_message=message,
-                entity=[EntityData(entity_type=kind, entity_name=name) for kind, name in entity],
+                entity=(yield from mapped(_told, entity)),
             )
         if not request.validate_only:
             services.cluster.begin_write(records)
             yield from services.cluster.finishing()
         yield None
-    return list(told.values())
+    entries = list(told.values())
+    yield from release_dict(told)
+    return entries
+
+
+def _told(part: tuple[str, str | None]) -> EntityData:
+    return EntityData(entity_type=part[0], entity_name=part[1])
 
 
 def _change(item: OpData) -> QuotaChange:

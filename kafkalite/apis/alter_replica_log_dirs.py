@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, cut, in_slices
+from kafkalite.requests.slices import Steps, cut, in_slices, release_dict
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
@@ -51,4 +51,5 @@ def _request_moves(
         result.partitions.append(
             AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
         )
+    yield from release_dict(wanted)
     return list(results.values())

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import WaitingSteps, batches, in_slices
+from kafkalite.requests.slices import WaitingSteps, batches, in_slices, release_dict
 from kafkalite.security.sasl.scram import MAX_ITERATIONS, MIN_ITERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_user_scram_credentials import (
@@ -73,6 +73,7 @@ def _alter_each(
         services.cluster.begin_write(records)
         yield from services.cluster.finishing()
         yield None
+    yield from release_dict(outcomes)
     return results
 
 

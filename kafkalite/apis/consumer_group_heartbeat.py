@@ -13,7 +13,7 @@ from kafkalite.group_coordinator.expressions import has_looked_at, look_at
 from kafkalite.log.errors import TakesLong
 from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.requests.large_groups import in_turn
-from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices
+from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices, let_go
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -83,7 +83,12 @@ async def _answer_in_slices(
 ) -> Answer:
     message = await in_slices(message_in_steps(ConsumerGroupHeartbeatRequest, request), context)
     answer = _answer(services, context, request, message)
-    return await answer if isinstance(answer, Coroutine) else answer
+    if isinstance(answer, Coroutine):
+        answer = await answer
+    letting_go = let_go(message)
+    del message
+    await in_slices(letting_go, context)
+    return answer
 
 
 def _answer(

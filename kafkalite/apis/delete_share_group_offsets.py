@@ -25,5 +25,5 @@ async def handle(
     if not services.serves_groups("share"):
         code = ErrorCode.UNSUPPORTED_VERSION
         return DeleteShareGroupOffsetsResponse(error_code=code, error_message=default_message(code))
-    await services.share.make_ready(context, [topic.topic_name for topic in request.topics])
+    await services.share.make_ready(context, (topic.topic_name for topic in request.topics))
     return await services.group_coordinator.share.offsets.delete(context, request)

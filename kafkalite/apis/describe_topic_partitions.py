@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, in_order, in_slices, mapped, release_set
+from kafkalite.requests.slices import Steps, batches, in_order, in_slices, mapped, release_set
 from kafkalite.requests.topic_names import INTERNAL_TOPICS, validate_topic_name
 from kafkalite.security.authorized_operations import TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -40,7 +40,10 @@ def _describe(
 ) -> Steps[DescribeTopicPartitionsResponse]:
     cursor = request.cursor
     from_name = cursor.topic_name if cursor else ""
-    named = set((yield from mapped(lambda topic: topic.name, request.topics)))
+    named: set[str] = set()
+    for some in batches(request.topics):
+        named.update(topic.name for topic in some)
+        yield
     if cursor is not None and (cursor.partition_index < 0 or (named and from_name not in named)):
         return (yield from _failed(request, ErrorCode.INVALID_REQUEST))
     if cursor is None and "" in named:
@@ -50,8 +53,10 @@ def _describe(
     limit = services.config.integer("max.request.partition.size.limit")
     left = max(1, min(limit, request.response_partition_limit))
     response = DescribeTopicPartitionsResponse()
-    for name in (yield from in_order([name for name in asked if name >= from_name])):
+    for name in (yield from in_order([*asked])):
         yield
+        if name < from_name:
+            continue
         if left == 0:
             response.next_cursor = Cursor(topic_name=name, partition_index=0)
             break

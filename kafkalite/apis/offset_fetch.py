@@ -11,7 +11,16 @@ from collections.abc import Coroutine, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.requests.slices import Steps, at_once, in_slices, let_go, mapped, release
+from kafkalite.requests.slices import (
+    Steps,
+    at_once,
+    batches,
+    in_slices,
+    let_go,
+    mapped,
+    mapped_in_steps,
+    release,
+)
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.offset_fetch import (
@@ -85,7 +94,7 @@ def _response(
     _, found, code = yield from _fetch(services, context, group, require_stable)
     if code and context.api_version < GROUP_ERROR_SINCE:
         # No place for the group's error but each partition.
-        found = yield from mapped(partial(_failed, code=code), wanted or ())
+        found = yield from mapped_in_steps(partial(_failed, code=code), wanted or ())
     told = yield from mapped(_without_id, found)
     letting_go = release([found, wanted])
     del found, wanted, group
@@ -147,7 +156,7 @@ def _by_name(
     for topic in wanted:
         found = services.topics.by_id(topic[1])
         if found is None:
-            unknown.append(_failed(topic, ErrorCode.UNKNOWN_TOPIC_ID))
+            unknown.append((yield from _failed(topic, ErrorCode.UNKNOWN_TOPIC_ID)))
         else:
             # The id that offsets were committed with: it is the same object, which is told quickly.
             named.append((found.name, found.topic_id, topic[2]))
@@ -189,9 +198,13 @@ def _joined(
     return whole
 
 
-def _failed(topic: OffsetFetchRequestTopicsRow, code: int) -> OffsetFetchResponseTopicsRow:
+def _failed(topic: OffsetFetchRequestTopicsRow, code: int) -> Steps[OffsetFetchResponseTopicsRow]:
     name, topic_id, partitions = topic
-    return name, topic_id, [refused_offset(partition, code) for partition in partitions]
+    rows: list[OffsetFetchResponsePartitionsRow] = []
+    for some in batches(partitions):
+        rows += [refused_offset(partition, code) for partition in some]
+        yield
+    return name, topic_id, rows
 
 
 def refused_offset(partition: int, code: int) -> OffsetFetchResponsePartitionsRow:

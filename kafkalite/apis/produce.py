@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 # validation.py needs it for odd batches, and loads it late.
@@ -57,6 +58,7 @@ from kafkalite.requests.slices import (
     WaitingSteps,
     in_slices,
     is_long,
+    release,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.produce import (
@@ -175,7 +177,9 @@ def _append_slowly(
             produced.responses.append((name, topic_id, rows))
         topic = name, topic_id, partitions
         yield from _append_each(services, context, request, batches, topic, rows, produced)
-        refuse_instead(rows, malformed.get((name, topic_id), {}), produced.pending)
+        if errors := malformed.get((name, topic_id)):
+            yield from refuse_instead(rows, errors, produced.pending)
+    yield from release(chain((partitions for _, _, partitions in topics), (topics,)))
     return _respond_to(services, context, request, produced)
 
 

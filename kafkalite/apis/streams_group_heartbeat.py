@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafkalite.cluster.topic_creation import NewTopic
-from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices
+from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices, let_go
 from kafkalite.requests.topology_names import check_topic_names
 from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -51,7 +51,12 @@ async def _answer_in_slices(
 ) -> Answer:
     message = await in_slices(message_in_steps(StreamsGroupHeartbeatRequest, request), context)
     answer = _answer(services, context, request, message, message.topology)
-    return await answer if isinstance(answer, Coroutine) else answer
+    if isinstance(answer, Coroutine):
+        answer = await answer
+    letting_go = let_go(message)
+    del message
+    await in_slices(letting_go, context)
+    return answer
 
 
 def _answer(

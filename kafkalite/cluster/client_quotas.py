@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.image import QuotaEntity
-from kafkalite.requests.slices import Steps, batches
+from kafkalite.requests.slices import Steps, batches, in_order, mapped, release_dict
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 
@@ -44,9 +44,16 @@ class QuotaChange:
     value: float | None
 
 
-def entity_of(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
+def entity_of(parts: Iterable[tuple[str, str | None]]) -> Steps[QuotaEntity]:
     """The entity that is named; of a type named twice the last name counts, as in a Java map."""
-    return tuple(sorted(dict(parts).items(), key=lambda part: part[0]))
+    names: dict[str, str | None] = {}
+    for some in batches(parts):
+        names.update(some)
+        yield
+    types = yield from in_order([*names])
+    entity = tuple((yield from mapped(lambda kind: (kind, names[kind]), types)))
+    yield from release_dict(names)
+    return entity
 
 
 def named_twice(entity: QuotaEntity) -> KafkaError:

@@ -19,7 +19,7 @@ from kafkalite.cluster.config_validation import TABLES, ConfigValidation, invali
 from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.config import ConfigType
 from kafkalite.config.sources import find
-from kafkalite.requests.slices import Steps, WaitingSteps, cut, mapped
+from kafkalite.requests.slices import Steps, WaitingSteps, cut, mapped, release, release_dict
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 
@@ -146,6 +146,7 @@ def altering_each(
         counts.update((item.resource_type, item.resource_name) for item in few)
         yield None
     checked: list[tuple[R, C | KafkaError]] = []
+    is_known = True
     for resource in resources:
         try:
             if counts[resource.resource_type, resource.resource_name] > 1:
@@ -153,9 +154,10 @@ def altering_each(
             checked.append((resource, (yield from check(resource))))
         except KafkaError as error:
             checked.append((resource, error))
+            is_known = is_known and not isinstance(error, UnknownOperationError)
         yield None
     outcomes: list[Outcome[R]] = []
-    decide = partial(_planned, checked, plan, outcomes)
+    decide = partial(_planned, checked, plan, outcomes, is_known=is_known)
     if validate_only:
         yield from cluster.settling()
         yield from decide()
@@ -171,26 +173,31 @@ def altering_each(
             resource_name=resource.resource_name,
         )
 
-    return (yield from mapped(respond, outcomes))
+    responses = yield from mapped(respond, outcomes)
+    yield from release((checked, outcomes))
+    yield from release_dict(counts)
+    return responses
 
 
 def _planned(
     checked: Sequence[tuple[R, C | KafkaError]],
     plan: Callable[[R, C], WaitingSteps[list[object]]],
     outcomes: list[Outcome[R]],
+    *,
+    is_known: bool,
 ) -> WaitingSteps[list[object]]:
-    """The records of all that can be altered; `outcomes` says what becomes of each."""
+    """The records of all that can be altered; `outcomes` says what becomes of each.
+
+    Unless each operation `is_known`, nothing can be altered.
+    """
     outcomes.clear()
     records: list[object] = []
-    if any(isinstance(found, UnknownOperationError) for _, found in checked):
-        checked = [
-            (resource, found if isinstance(found, KafkaError) else UnknownOperationError())
-            for resource, found in checked
-        ]
     for resource, found in checked:
         try:
             if isinstance(found, KafkaError):
                 raise found
+            if not is_known:
+                raise UnknownOperationError
             records += yield from plan(resource, found)
         except KafkaError as error:
             outcomes.append((resource, error.code, error.message))
@@ -199,12 +206,13 @@ def _planned(
         yield None
     if len(records) <= MAX_RECORDS:
         return records
-    outcomes[:] = [
-        (resource, found.code, found.message)
-        if isinstance(found, KafkaError)
-        else (resource, ErrorCode.POLICY_VIOLATION, TOO_MANY)
-        for resource, found in checked
-    ]
+    outcomes.clear()
+    for resource, found in checked:
+        if isinstance(found, KafkaError):
+            outcomes.append((resource, found.code, found.message))
+        else:
+            outcomes.append((resource, ErrorCode.POLICY_VIOLATION, TOO_MANY))
+        yield None
     return []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import filterfalse
 from typing import Final
 
 from kafkalite.config.definition import TOPIC_CONFIGS, ConfigError, ConfigValue
@@ -52,9 +53,11 @@ def validate_topic_configs(overrides: Mapping[str, str | None]) -> None:
 
     Raises ConfigError with Kafka's words.
     """
-    if nulls := [name for name, text in overrides.items() if text is None]:
+    if None in overrides.values():
+        nulls = [name for name, text in overrides.items() if text is None]
         raise ConfigError(f"Null value not supported for topic configs: {','.join(nulls)}")
-    first_unknown = min((name for name in overrides if name not in TOPIC_CONFIGS), default=None)
+    # There may be very many.
+    first_unknown = min(filterfalse(TOPIC_CONFIGS.__contains__, overrides), default=None)
     if first_unknown is not None:
         raise ConfigError(f"Unknown topic config name: {first_unknown}")
     values = {

@@ -18,7 +18,7 @@ import trio
 
 from kafkalite.cluster.image import GROUP_RESOURCE
 from kafkalite.config.choices import keeps_share_states
-from kafkalite.requests.slices import LongWork, at_once
+from kafkalite.requests.slices import LongWork, at_once, in_slices_of_task
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
 from kafkalite.supervision import every, supervised
@@ -240,11 +240,9 @@ class ShareServices:
     def when_ready(
         self, context: RequestContext, names: Iterable[str], respond: Respond[T]
     ) -> T | Coroutine[Any, Any, T]:
-        """`respond()`, which may be the first to need the topic of the states: it is made before.
-
-        That is needed only if one of the topics named exists.
-        """
-        if self._lacks_topic(names):
+        """`respond()`, before which the topic of the states is made, if one of the topics named
+        exists and that is not there."""
+        if at_once(self._lacks_topic(names)):
             return self._respond_when_made(context, respond)
         return respond()
 
@@ -254,12 +252,16 @@ class ShareServices:
         From then on states may be asked for.
         """
         await context.connection.move_to_task()
-        if self._lacks_topic(names):
+        if await in_slices_of_task(self._lacks_topic(names)):
             await self._topics.ready_internal(SHARE_STATE_TOPIC, context)
 
-    def _lacks_topic(self, names: Iterable[str]) -> bool:
-        is_wanted = self._keeps_states and any(self._topics.get(name) is not None for name in names)
-        return is_wanted and self._topics.get(SHARE_STATE_TOPIC) is None
+    def _lacks_topic(self, names: Iterable[str]) -> Steps[bool]:
+        if self._keeps_states and self._topics.get(SHARE_STATE_TOPIC) is None:
+            for name in names:
+                if self._topics.get(name) is not None:
+                    return True
+                yield
+        return False
 
     async def _respond_when_made(self, context: RequestContext, respond: Respond[T]) -> T:
         await self._topics.ready_internal(SHARE_STATE_TOPIC, context)

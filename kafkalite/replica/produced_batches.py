@@ -12,7 +12,7 @@ from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
-from kafkalite.requests.slices import Steps, cut, mapped
+from kafkalite.requests.slices import Steps, batches, cut, release_dict
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import InMemory
 from kafkalite.wire.messages.produce import (
@@ -144,7 +144,15 @@ def each_once(
                 if before is not None or after is None:
                     last[index] = records
             yield
-    rows = yield from mapped(lambda topic: (*topic[0], list(topic[1].items())), once.items())
+    rows: list[TopicProduceDataRow] = []
+    for (name, topic_id), last in once.items():
+        left: list[PartitionProduceDataRow] = []
+        rows.append((name, topic_id, left))
+        for each in batches(last.items()):
+            left += each
+            yield
+        yield
+    yield from release_dict(once)
     return rows, malformed
 
 
@@ -243,13 +251,19 @@ def refuse_instead(
     rows: list[PartitionProduceResponseRow],
     errors: Mapping[int, KafkaError],
     pending: Sequence[PendingAppend],
-) -> None:
+) -> Steps[None]:
     """Respond with errors for partitions that exist, appended to or not."""
+    appended: dict[int, PendingAppend] = {}
+    for each in pending:
+        if each.rows is rows:
+            appended[each.position] = each
+        yield
     for position, row in enumerate(rows):
+        yield
         error = errors.get(row[0])
         if error is None or row[1] in _NOT_THERE:
             continue
         rows[position] = (row[0], error.code, -1, -1, -1, (), error.message, (-1, -1))
-        for each in pending:
-            if each.rows is rows and each.position == position:
-                each.rows, each.position = [row], 0
+        if position in appended:
+            each = appended[position]
+            each.rows, each.position = [row], 0
