@@ -15,9 +15,11 @@ from kafkalite.group_coordinator.classic_in_consumer import ClassicInConsumer
 from kafkalite.group_coordinator.classic_member import sync_refused
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
+from kafkalite.group_coordinator.large_groups import tried
 from kafkalite.group_coordinator.pending_response import Parked
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shards import Shards
+from kafkalite.log.errors import TakesLong
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.heartbeat import HeartbeatRequestRow, HeartbeatResponseRow
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -50,11 +52,16 @@ class ClassicGroupRequests:
         self._protocol = protocol
         self._in_consumer_group = in_consumer_group
 
-    def join_group(self, context: Context, request: JoinGroupRequest) -> Parked[JoinGroupResponse]:
-        """Answered when all members have joined, or the rebalance timeout is over."""
+    def join_group(
+        self, context: Context, request: JoinGroupRequest, *, briefly: bool = False
+    ) -> Parked[JoinGroupResponse]:
+        """Answered when all members have joined, or the rebalance timeout is over.
+
+        `briefly`: raises TakesLong where it would take long.
+        """
         parked = Parked[JoinGroupResponse]()
         try:
-            self._join_group(context, request, parked.answer)
+            self._join_group(context, request, parked.answer, briefly=briefly)
         except KafkaError as refused:
             known = refused.code is not ErrorCode.GROUP_MAX_SIZE_REACHED
             member_id = request.member_id if known else ""
@@ -66,6 +73,8 @@ class ClassicGroupRequests:
         context: Context,
         request: JoinGroupRequest,
         answer: Callable[[JoinGroupResponse], None],
+        *,
+        briefly: bool,
     ) -> None:
         check_group_id(request.group_id)
         shortest = self._config.group_min_session_timeout_ms
@@ -75,6 +84,8 @@ class ClassicGroupRequests:
         shard = self._shards.shard_of(request.group_id, context.node_id)
         group = shard.groups.get(request.group_id)
         if isinstance(group, ConsumerGroup) and not group.is_empty:
+            if briefly and self._in_consumer_group.takes_long(group, request):
+                raise TakesLong
             answer(self._join_consumer_group(group, context, request))
             return
         if not isinstance(group, ClassicGroup):
@@ -94,7 +105,43 @@ class ClassicGroupRequests:
         try:
             return self._in_consumer_group.join(group, context, request)
         except KafkaError as refused:
-            return JoinGroupResponse(error_code=refused.code)  # without the member's id, as Kafka
+            return _refused_in_consumer_group(refused)
+
+    def join_in_steps(
+        self, context: Context, request: JoinGroupRequest
+    ) -> Generator[Callable[[], None], None, Parked[JoinGroupResponse]]:
+        """`join_group` for one that takes long. A thread is to call the functions it yields."""
+        return (
+            yield from tried(
+                lambda briefly: self.join_group(context, request, briefly=briefly),
+                lambda: self._rehearsed(context, request),
+            )
+        )
+
+    def _rehearsed(
+        self, context: Context, request: JoinGroupRequest
+    ) -> Generator[Callable[[], None], None, Parked[JoinGroupResponse] | None]:
+        """Have a thread work out what a JoinGroup changes in a consumer group; None if it came to
+        nothing."""
+        shard = self._shards.find(request.group_id, context.node_id)
+        group = None if shard is None else shard.groups.get(request.group_id)
+        if shard is None or not isinstance(group, ConsumerGroup):
+            return None
+        rehearsal = self._in_consumer_group.rehearsal(group, context, request)
+        yield rehearsal.run
+        is_here = self._shards.find(request.group_id, context.node_id) is shard
+        if (
+            not is_here
+            or shard.groups.get(request.group_id) is not group
+            or not rehearsal.is_current
+        ):
+            return None
+        parked = Parked[JoinGroupResponse]()
+        try:
+            parked.answer(self._in_consumer_group.carry_out(*rehearsal.taken_over()))
+        except KafkaError as refused:
+            parked.answer(_refused_in_consumer_group(refused))
+        return parked
 
     def for_members(
         self, context: Context, request: SyncGroupRequestRow
@@ -181,3 +228,8 @@ class ClassicGroupRequests:
             return LeaveGroupResponse(members=left)
         except KafkaError as refused:
             return LeaveGroupResponse(error_code=refused.code)
+
+
+def _refused_in_consumer_group(error: KafkaError) -> JoinGroupResponse:
+    """Without the member's id, as Kafka."""
+    return JoinGroupResponse(error_code=error.code)

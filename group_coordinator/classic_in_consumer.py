@@ -6,7 +6,10 @@ again. No request waits: the coordinator knows the assignment.
 Source: KIP-848, Kafka's GroupMetadataManager (classicGroup...ToConsumerGroup).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace
 
@@ -18,19 +21,40 @@ from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import ConsumerMember, Owned
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.heartbeat_checks import unknown_member
+from kafkalite.group_coordinator.large_groups import are_many
 from kafkalite.group_coordinator.modern_member import MemberState
-from kafkalite.group_coordinator.protocol_change import ProtocolChange, classic_metadata
+from kafkalite.group_coordinator.protocol_change import (
+    Downgrade,
+    ProtocolChange,
+    classic_metadata,
+)
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.subscriptions import (
     by_name,
     encoded_assignment,
     subscription_from,
+    topics_in,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkalite.wire.messages.leave_group import MemberIdentity, MemberResponse
 from kafkalite.wire.messages.sync_group import SyncGroupRequestRow, SyncGroupResponseRow
+
+if TYPE_CHECKING:
+    from kafkalite.group_coordinator.rehearsal import Rehearsal
+
+# A larger subscription has many topics, or many partitions that the member has.
+_SMALL_BYTES: Final = 4096
+
+
+class Joined(NamedTuple):
+    """The outcome of a JoinGroup: the member as it is then, its protocol, and the classic group
+    that the group becomes."""
+
+    member: ConsumerMember
+    protocol_name: str
+    downgrade: Downgrade | None
 
 
 class ClassicInConsumer:
@@ -40,17 +64,51 @@ class ClassicInConsumer:
         self, services: GroupServices, consumer: ConsumerProtocol, change: ProtocolChange
     ) -> None:
         self._config = services.config
+        self._now_ms = services.now_ms
         self._sessions = services.sessions
         self._topics = services.topics
         self._consumer = consumer
         self._change = change
 
+    def takes_long(self, group: ConsumerGroup, request: JoinGroupRequest) -> bool:
+        """True for a JoinGroup whose changes a thread is to work out (`rehearsal`)."""
+        metadata = request.protocols[0].metadata if request.protocols else b""
+        return (
+            len(metadata) > _SMALL_BYTES
+            or are_many(group.subscribed_topics, self._topics)
+            or are_many(topics_in(bytes(metadata)), self._topics)
+        )
+
     def join(
         self, group: ConsumerGroup, caller: Caller, request: JoinGroupRequest
     ) -> JoinGroupResponse:
         """Join, or join again with what is owned now."""
-        instance_id = request.group_instance_id
+        changes = self._consumer.changes(group)
         member_id = request.member_id or self._consumer.new_member_id()
+        return self.carry_out(changes, self._decide(changes, caller, request, member_id))
+
+    def rehearsal(
+        self, group: ConsumerGroup, caller: Caller, request: JoinGroupRequest
+    ) -> Rehearsal[ConsumerGroup, Joined | JoinGroupResponse]:
+        """The first half of `join`, for a thread."""
+        from kafkalite.group_coordinator.rehearsal import Rehearsal  # with the first large group
+
+        member_id = request.member_id or self._consumer.new_member_id()
+        return Rehearsal(
+            group,
+            self._now_ms(),
+            lambda changes: self._decide(changes, caller, request, member_id),
+        )
+
+    def _decide(
+        self,
+        changes: Changes[ConsumerGroup],
+        caller: Caller,
+        request: JoinGroupRequest,
+        member_id: str,
+    ) -> Joined | JoinGroupResponse:
+        """Make the changes of a JoinGroup, to the group only. Raises KafkaError."""
+        group, instance_id = changes.group, request.group_instance_id
         names = [protocol.name for protocol in request.protocols]
         if self._config.group_consumer_migration_policy == "disabled":
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
@@ -69,7 +127,6 @@ class ClassicInConsumer:
             and caller.api_version >= KNOWN_MEMBER_ID_SINCE
         ):
             return JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED)
-        changes = self._consumer.changes(group)
         replaced = group.static_member(instance_id)
         downgrades = (
             replaced is not None
@@ -85,15 +142,26 @@ class ClassicInConsumer:
             member = self._consumer.targets.reconcile(
                 changes, member_id, self._owned(subscription), subscription_changed
             )
+        downgrade = self._change.downgrade(group, rebalances=is_stale) if downgrades else None
+        return Joined(member, names[0], downgrade)
+
+    def carry_out(
+        self, changes: Changes[ConsumerGroup], joined: Joined | JoinGroupResponse
+    ) -> JoinGroupResponse:
+        """Write the changes of a JoinGroup, and answer. Raises KafkaError."""
+        if isinstance(joined, JoinGroupResponse):
+            return joined
+        group, member = changes.group, joined.member
+        member_id = member.member_id
         self._consumer.commit(changes)
         response = JoinGroupResponse(
             member_id=member_id,
             generation_id=member.member_epoch,
             protocol_type=group.protocol_type,
-            protocol_name=names[0],
+            protocol_name=joined.protocol_name,
         )
-        if downgrades:
-            self._change.downgrade(group, rebalances=is_stale)
+        if joined.downgrade is not None:
+            self._change.carry_out(group, joined.downgrade)
             return response
         timers = self._consumer.timers_of(group, member_id)
         timers.join.cancel()

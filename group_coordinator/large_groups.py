@@ -1,4 +1,4 @@
-"""Heartbeats that change a large group: a thread works out what changes (rehearsal.py).
+"""Requests that change a large group: a thread works out what changes (rehearsal.py).
 
 Consumer and share groups may subscribe to very many topics. Streams groups name theirs one by one.
 """
@@ -18,6 +18,7 @@ from kafkalite.group_coordinator.modern_protocol import DecidingProtocol
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
+from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.log.errors import TakesLong
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.rows import SharedResponse, message_of_row
@@ -57,6 +58,34 @@ Q = TypeVar("Q", bound=Joining)
 A = TypeVar("A")
 
 
+def are_many(topics: Iterable[str], view: TopicsView) -> bool:
+    """True if these topics have many partitions, or are many."""
+    total = 0
+    for number, topic in enumerate(topics):
+        total += view.partition_count(topic)
+        if total > LARGE or number >= LARGE:
+            return True
+    return False
+
+
+def tried(
+    answered: Callable[[bool], A],
+    rehearsed: Callable[[], Generator[Callable[[], None], None, A | None]],
+) -> Generator[Callable[[], None], None, A]:
+    """The answer to a request of a large group, which a thread works out (`rehearsed`).
+
+    `answered(briefly)` does it on the loop. It raises TakesLong if it is to be brief, but is not.
+    """
+    for _ in range(TRIES):
+        try:
+            return answered(True)
+        except TakesLong:
+            answer = yield from rehearsed()
+        if answer is not None:
+            return answer
+    return answered(False)
+
+
 class LargeGroupRequests(ModernRequests[P, Q, A]):
     """Heartbeats of groups that may be large."""
 
@@ -86,14 +115,12 @@ class LargeGroupRequests(ModernRequests[P, Q, A]):
     ) -> Generator[Callable[[], None], None, SharedResponse | A]:
         """`heartbeat` for one that takes long. A thread is to call the functions it yields."""
         request: Q = message_of_row(self._request, row) if message is None else message
-        for _ in range(TRIES):
-            try:
-                return self.heartbeat(context, row, request, briefly=True)
-            except TakesLong:
-                answer = yield from self._rehearsed(context, request)
-            if answer is not None:
-                return answer
-        return self.heartbeat(context, row, request)
+        return (
+            yield from tried(
+                lambda briefly: self.heartbeat(context, row, request, briefly=briefly),
+                lambda: self._rehearsed(context, request),
+            )
+        )
 
     def _takes_long(self, group: Any, request: Q) -> bool:
         if request.member_epoch < JOIN_EPOCH:
@@ -104,13 +131,7 @@ class LargeGroupRequests(ModernRequests[P, Q, A]):
         return self._are_many(subscribed) or self._are_many(self._topics_in(request))
 
     def _are_many(self, topics: Iterable[str]) -> bool:
-        """True if these topics have many partitions, or are many."""
-        total = 0
-        for number, topic in enumerate(topics):
-            total += self._services.topics.partition_count(topic)
-            if total > LARGE or number >= LARGE:
-                return True
-        return False
+        return are_many(topics, self._services.topics)
 
     def _topics_in(self, request: Q) -> Iterable[str]:
         """The topics that a member may come to subscribe to by a heartbeat."""

@@ -9,6 +9,7 @@ direction. Source: KIP-848, Kafka's GroupMetadataManager (convertTo...).
 
 from collections.abc import Callable, Iterable, Sequence
 from copy import copy
+from typing import NamedTuple
 from uuid import UUID
 
 from kafkalite.group_coordinator import consumer_records, state_log
@@ -138,6 +139,14 @@ def _standing(group: ClassicGroup) -> list[object]:
     return [group.state, group.generation_id, group.protocol_name, members]
 
 
+class Downgrade(NamedTuple):
+    """The classic group that a consumer group becomes. Nothing is written yet."""
+
+    group: ClassicGroup
+    records: list[state_log.StateRecord]
+    rebalances: bool
+
+
 class ProtocolChange:
     """Both directions. `replace(group)` puts a group in the place of the one with its id."""
 
@@ -201,24 +210,31 @@ class ProtocolChange:
         rejoin."""
         if len(leaving) == len(group.members) or not self.may_downgrade(group, leaving):
             return False
-        self.downgrade(group, leaving, rebalances=True)
+        self.carry_out(group, self.downgrade(group, leaving, rebalances=True))
         return True
 
     def downgrade(
         self, group: ConsumerGroup, leaving: Sequence[ConsumerMember] = (), *, rebalances: bool
-    ) -> None:
-        """Make the group a classic one of the members that stay; `rebalances`: they must rejoin."""
+    ) -> Downgrade:
+        """Make a classic group of the members that stay; `rebalances`: they must rejoin. A thread
+        may do this."""
         gone = {member.member_id for member in leaving}
         classic = self._classic_group(
             group, [m for m in group.members.values() if m.member_id not in gone]
         )
-        self._save(group.group_id, [*group.tombstones(), state_log.group_metadata(classic)])
+        records = [*group.tombstones(), state_log.group_metadata(classic)]
+        return Downgrade(classic, records, rebalances)
+
+    def carry_out(self, group: ConsumerGroup, downgrade: Downgrade) -> None:
+        """Write the classic group, and put it in the place of this one. Raises KafkaError."""
+        classic = downgrade.group
+        self._save(group.group_id, downgrade.records)
         group.close_timers()
         self._replace(classic)
         self._classic.rebalances.watch(classic)
         for member in classic.members.values():
             self._classic.watch(classic, member)
-        if rebalances:
+        if downgrade.rebalances:
             self._classic.rebalances.begin(classic)
 
     def _classic_group(

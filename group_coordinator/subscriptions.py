@@ -62,6 +62,14 @@ def subscription_from(
         return None
 
 
+def topics_in(metadata: bytes) -> list[str]:
+    """The topics of a subscription; none if it is not in Kafka's form."""
+    try:
+        return decode(ConsumerProtocolSubscription, metadata, newer=True).topics
+    except ProtocolViolation:
+        return []
+
+
 def subscribed_topics_of(group_id: str, metadata: Mapping[str, bytes]) -> frozenset[str] | None:
     """All topics in subscriptions by member id.
 

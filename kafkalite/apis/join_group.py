@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from kafkalite.log.errors import TakesLong
+from kafkalite.requests.large_groups import steps_in_turn
 from kafkalite.requests.request_memory import give_back
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
@@ -23,7 +25,13 @@ async def handle(
     services: Services, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse:
     """Answered when all members have joined, or the rebalance timeout is over."""
-    parked = services.group_coordinator.classic.join_group(context, request)
+    classic = services.group_coordinator.classic
+    try:
+        parked = classic.join_group(context, request, briefly=True)
+    except TakesLong:  # for a classic member of a large consumer group
+        turns = services.group_coordinator.consumer.turns
+        steps = classic.join_in_steps(context, request)
+        parked = await steps_in_turn(turns, request.group_id, steps, context)
     if not parked.is_answered:
         await context.connection.move_to_task()
         give_back()

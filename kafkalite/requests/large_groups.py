@@ -1,4 +1,4 @@
-"""Heartbeats that change a large group, which a thread works out one after the other."""
+"""Changes of a large group, which a thread works out one after the other."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.requests.slices import WaitingSteps
 
+A = TypeVar("A")
 A_co = TypeVar("A_co", covariant=True)
 
 
@@ -34,6 +35,14 @@ async def in_turn(
     heartbeats: Heartbeats[A_co], context: RequestContext, row: tuple[Any, ...], message: Any = None
 ) -> A_co:
     """The answer to a heartbeat that takes long. `message` is the row, if it was made already."""
+    steps = heartbeats.heartbeat_in_steps(context, row, message)
+    return await steps_in_turn(heartbeats.turns, row[0], steps, context)
+
+
+async def steps_in_turn(
+    turns: Turns, group_id: str, steps: WaitingSteps[A], context: RequestContext
+) -> A:
+    """The result of steps that change a large group."""
     await context.connection.move_to_task()
-    async with heartbeats.turns.of(row[0]):
-        return await in_slices(heartbeats.heartbeat_in_steps(context, row, message), context)
+    async with turns.of(group_id):
+        return await in_slices(steps, context)

@@ -42,9 +42,12 @@ class CoordinatorInMessages:
         return getattr(self._coordinator, name)
 
     async def join_group(self, context: object, request: JoinGroupRequest) -> JoinGroupResponse:
-        answer: JoinGroupResponse = await self._coordinator.classic.join_group(
-            context, request
-        ).response()
+        classic = self._coordinator.classic
+        try:
+            parked = classic.join_group(context, request, briefly=True)
+        except TakesLong:
+            parked = at_once(classic.join_in_steps(context, request))
+        answer: JoinGroupResponse = await parked.response()
         return answer
 
     async def sync_group(self, context: object, request: SyncGroupRequest) -> SyncGroupResponse:

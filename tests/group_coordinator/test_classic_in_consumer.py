@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import struct
 
+import pytest
 import trio
 
+from kafkalite.group_coordinator.large_groups import LARGE, TRIES
+from kafkalite.log.errors import TakesLong
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from tests.group_coordinator.both_protocols import (
     classic,
     partitions_of,
@@ -14,6 +18,9 @@ from tests.group_coordinator.both_protocols import (
     settle,
     subscription,
 )
+from tests.group_coordinator.in_memory import Context
+
+pytestmark = pytest.mark.usefixtures("size")
 
 
 async def test_a_classic_member_joins_a_consumer_group(autojump_clock, world):
@@ -111,3 +118,101 @@ async def test_assignments_come_in_the_version_of_the_subscription(autojump_cloc
     old = classic(world)
     await rejoin(old)
     assert struct.unpack_from(">h", old.assignment) == (1,)
+
+
+def joins(member_id, *topics):
+    """The JoinGroup of a member that knows its id."""
+    return JoinGroupRequest(
+        group_id="group",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=30_000,
+        member_id=member_id,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=subscription(*topics))],
+    )
+
+
+def is_long(world, *topics):
+    try:
+        world.coordinator.classic.join_group(Context(), joins("old", *topics), briefly=True)
+    except TakesLong:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("size", ["small"], indirect=True)
+async def test_a_thread_works_out_what_changes_in_large_groups(autojump_clock, world, size):
+    await world.consumer(topics=["payments"]).beat()
+    assert not is_long(world, "payments")
+    assert is_long(world, *(f"topic-{index}" for index in range(LARGE + 1)))
+    world.set_partitions("orders", LARGE + 1)
+    assert is_long(world, "orders"), "to which it subscribes"
+    world.set_partitions("payments", LARGE + 1)
+    assert is_long(world, "missing"), "as others subscribe to many partitions"
+
+
+def ended(steps, happens):
+    """The answer to a JoinGroup, where something happens after each time that a thread works."""
+    while True:
+        try:
+            next(steps)()
+            happens()
+        except StopIteration as done:
+            return done.value.response_now
+
+
+@pytest.fixture
+async def large(world):
+    """A group of one member with very many partitions."""
+    world.set_partitions("orders", LARGE + 1)
+    await world.consumer().beat()
+    return world
+
+
+async def test_another_member_joins_meanwhile(autojump_clock, large):
+    others = []
+
+    def join_too():
+        if not others:
+            others.append(large.coordinator.classic.join_group(Context(), joins("b", "orders")))
+
+    steps = large.coordinator.classic.join_in_steps(Context(), joins("a", "orders"))
+    assert ended(steps, join_too).error_code == ErrorCode.NONE
+    assert {"a", "b"} < set(large.group().members)
+    members = large.group().members
+    await large.start()
+    assert large.group().members == members, "as written"
+
+
+async def test_a_member_joins_on_the_loop_if_the_group_never_rests(autojump_clock, large):
+    changes = []
+
+    def change():
+        changes.append(large.group().topics_changed())
+
+    steps = large.coordinator.classic.join_in_steps(Context(), joins("a", "orders"))
+    assert ended(steps, change).error_code == ErrorCode.NONE
+    assert len(changes) == TRIES
+    assert "a" in large.group().members
+
+
+async def test_the_coordinator_resigns_while_a_member_joins(autojump_clock, large):
+    coordinator = large.coordinator
+    steps = coordinator.classic.join_in_steps(Context(), joins("a", "orders"))
+
+    def resign():
+        coordinator.resigned(coordinator.partition_for("group"))
+
+    assert ended(steps, resign).error_code == ErrorCode.NOT_COORDINATOR
+
+
+async def test_a_member_that_cannot_be_written_has_not_joined(autojump_clock, large):
+    steps = large.coordinator.classic.join_in_steps(Context(), joins("a", "orders"))
+    log = large.log
+
+    def fail():
+        log.failure = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    assert ended(steps, fail).error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    log.failure = None
+    assert "a" not in large.group().members

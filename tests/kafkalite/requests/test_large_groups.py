@@ -1,4 +1,4 @@
-"""Heartbeats of large groups from outside: a thread works them out, one after the other."""
+"""Changes of large groups from outside: a thread works them out, one after the other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
+from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kafkalite.wire.messages.stored import encode
 from tests.kafkalite.group_requests import with_words
 
 PARTITIONS = 400
@@ -86,4 +89,28 @@ async def test_members_that_join_at_once_share_everything(
     assert [len(member.partitions) for member in members] == [PARTITIONS // 2] * 2
     has = [partition for member in members for partition in member.partitions]
     assert sorted(has) == list(range(PARTITIONS))
+    assert threading.main_thread() not in threads
+
+
+async def test_a_classic_member_joins_a_large_consumer_group(
+    clients: Any, threads: list[threading.Thread]
+) -> None:
+    await with_words(clients)
+    clients.broker.create_topic("large", partitions=PARTITIONS)
+    consumer = Beating(await clients.connect(), "a" * 22, "consumer")
+    await consumer.beat()
+    threads.clear()
+    subscription = encode(ConsumerProtocolSubscription(topics=["large"]), 1)
+    request = JoinGroupRequest(
+        group_id="consumer",
+        member_id="classic",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=10_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=subscription)],
+    )
+    client = await clients.connect()
+    joined = await client.ask(request, 9)
+    assert (joined.error_code, joined.member_id) == (ErrorCode.NONE, "classic")
+    assert len(threads) == 1
     assert threading.main_thread() not in threads
