@@ -88,7 +88,7 @@ conformance: $(VENV)/.installed-test java-if-any ## real clients against a start
 	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m "not long" conformance
 
 long: $(VENV)/.installed-test java-if-any ## what `make test` leaves out: longer proofs, the same with more clients, EXAMPLES=20 of every message
-	@+$(MAKE) --no-print-directory slow LONG=1 EXAMPLES=$(or $(EXAMPLES),20) ELEMENTS=$(or $(ELEMENTS),200000)
+	@+$(MAKE) --no-print-directory slow LONG=1 EXAMPLES=$(or $(EXAMPLES),20) ELEMENTS=$(or $(ELEMENTS),50000)
 	$(BIN)/python -m pytest -q -n 4 --dist loadgroup --no-loadscope-reorder -m long conformance
 
 pipelines: $(SPARK_VENV)/.installed-test java-if-any ## kafkalite.spark: the source, the sink, the pipelines
