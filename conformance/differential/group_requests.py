@@ -39,7 +39,7 @@ def joining(group: str, member_id: str = "", **options: Any) -> JoinGroupRequest
         **{
             "group_id": group,
             "session_timeout_ms": 10_000,
-            "rebalance_timeout_ms": 1_000,
+            "rebalance_timeout_ms": 30_000,
             "protocol_type": "consumer",
             **options,
         },
