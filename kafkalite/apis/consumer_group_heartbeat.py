@@ -13,7 +13,8 @@ from kafkalite.group_coordinator.expressions import has_looked_at, look_at
 from kafkalite.log.errors import TakesLong
 from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.requests.large_groups import in_turn
-from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices, let_go
+from kafkalite.requests.large_requests import with_message
+from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
@@ -21,7 +22,7 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseRow,
 )
-from kafkalite.wire.rows import LargeResponse, SharedResponse, message_in_steps, rows_of
+from kafkalite.wire.rows import LargeResponse, SharedResponse, rows_of
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.consumer_api import ConsumerGroupRequests
@@ -74,21 +75,9 @@ def _answer_looked_at(
     services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequestRow
 ) -> Answer | Coroutine[Any, Any, Answer]:
     if context.request_bytes >= COUNTED_FROM_BYTES and has_many(request):
-        return _answer_in_slices(services, context, request)
+        answer = partial(_answer, services, context, request)
+        return with_message(ConsumerGroupHeartbeatRequest, request, context, answer)
     return _answer(services, context, request, None)
-
-
-async def _answer_in_slices(
-    services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequestRow
-) -> Answer:
-    message = await in_slices(message_in_steps(ConsumerGroupHeartbeatRequest, request), context)
-    answer = _answer(services, context, request, message)
-    if isinstance(answer, Coroutine):
-        answer = await answer
-    letting_go = let_go(message)
-    del message
-    await in_slices(letting_go, context)
-    return answer
 
 
 def _answer(

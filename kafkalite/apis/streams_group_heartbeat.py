@@ -11,7 +11,8 @@ from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kafkalite.cluster.topic_creation import NewTopic
-from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices, let_go
+from kafkalite.requests.large_requests import with_message
+from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices
 from kafkalite.requests.topology_names import check_topic_names
 from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -22,7 +23,7 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatResponseRow,
     Topology,
 )
-from kafkalite.wire.rows import SharedResponse, message_in_steps, message_of_row, rows_of
+from kafkalite.wire.rows import SharedResponse, message_of_row, rows_of
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.streams_topology import InternalTopic
@@ -41,22 +42,15 @@ def handle(
 ) -> Answer | Coroutine[Any, Any, Answer]:
     """Answer at once, unless there are topics to create, or the request is large."""
     if context.request_bytes >= COUNTED_FROM_BYTES and (has_many(request) or has_many(request[7])):
-        return _answer_in_slices(services, context, request)
+
+        def answer(
+            message: StreamsGroupHeartbeatRequest,
+        ) -> Answer | Coroutine[Any, Any, Answer]:
+            return _answer(services, context, request, message, message.topology)
+
+        return with_message(StreamsGroupHeartbeatRequest, request, context, answer)
     topology = None if request[7] is None else message_of_row(Topology, request[7])
     return _answer(services, context, request, None, topology)
-
-
-async def _answer_in_slices(
-    services: Services, context: RequestContext, request: StreamsGroupHeartbeatRequestRow
-) -> Answer:
-    message = await in_slices(message_in_steps(StreamsGroupHeartbeatRequest, request), context)
-    answer = _answer(services, context, request, message, message.topology)
-    if isinstance(answer, Coroutine):
-        answer = await answer
-    letting_go = let_go(message)
-    del message
-    await in_slices(letting_go, context)
-    return answer
 
 
 def _answer(
