@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 from uuid import UUID
 
+from kafkalite.apis import APIS
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.codec import encode_request
 from kafkalite.wire.fields import FieldType
@@ -15,6 +17,16 @@ from kafkalite.wire.record_batch import Record, build_batch
 from kafkalite.wire.schema import Field, Shape, fields_of
 
 Path = tuple[str, ...]
+
+FREQUENT: Final = (
+    *(ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.OFFSET_COMMIT, ApiKey.ADD_PARTITIONS_TO_TXN),
+)
+# The older form of a request, where it is another one.
+_OTHER_VERSIONS: Final = {
+    ApiKey.ADD_PARTITIONS_TO_TXN: 3,
+    ApiKey.OFFSET_COMMIT: 9,
+    ApiKey.FETCH: 12,
+}
 
 TOPIC: Final = "t"
 PARTITIONS: Final = 50
@@ -35,6 +47,13 @@ _NUMBERS: Final = {
     "member_epoch": -1,
 }
 _NAMES: Final = ("name", "topic", "topic_name", "resource_name")
+
+
+def lists() -> list[tuple[ApiKey, int]]:
+    """Each API that takes lists, with its newest version, and with an older form."""
+    newest = [(api.key, api.max_version) for api in APIS.values() if api.key not in FREQUENT]
+    found = [*newest, *_OTHER_VERSIONS.items()]
+    return [each for each in found if any(paths(request_class(each[0]), each[1]))]
 
 
 def paths(class_: type[Any], version: int, before: Path = ()) -> Iterator[Path]:

@@ -34,7 +34,14 @@ from kafkalite.wire.messages.incremental_alter_configs import (
 )
 from tests.kafkalite.conftest import Client
 from tests.kafkalite.few_partitions import FEW_PARTITIONS
-from tests.kafkalite.many_elements import PARTITIONS, TOPIC, Filling, paths
+from tests.kafkalite.many_elements import (
+    FREQUENT,
+    PARTITIONS,
+    TOPIC,
+    Filling,
+    lists,
+    paths,
+)
 from tests.kafkalite.transactional import TOPIC as WORDS
 from tests.kafkalite.transactional import Transactional
 
@@ -144,18 +151,6 @@ async def test_a_huge_request_does_not_hold_the_loop(
     assert len(response) >= least_bytes
     assert (len(response) > 0) == (least_bytes > 0), "what is broken closes the connection"
     assert max(holds) < MOST_SECONDS
-
-
-# The older form of a request, where it is another one.
-OTHER_VERSIONS = {ApiKey.ADD_PARTITIONS_TO_TXN: 3, ApiKey.OFFSET_COMMIT: 9, ApiKey.FETCH: 12}
-FREQUENT = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.OFFSET_COMMIT, ApiKey.ADD_PARTITIONS_TO_TXN)
-
-
-def lists() -> list[tuple[ApiKey, int]]:
-    """Each API that takes lists, with its newest version, and with an older form."""
-    newest = [(api.key, api.max_version) for api in APIS.values() if api.key not in FREQUENT]
-    found = [*newest, *OTHER_VERSIONS.items()]
-    return [each for each in found if any(paths(request_class(each[0]), each[1]))]
 
 
 async def check_each_list(
