@@ -57,7 +57,15 @@ def _pair(
 ) -> Iterator[Pair]:
     with both(request.config, tmp_path_factory.mktemp("locks"), _living, own=OWN) as pair:
         make_share_states(pair)
+        see_once(pair)
         yield pair
+
+
+def see_once(pair: Pair) -> None:
+    """Apache Kafka's first answer about offsets takes it longer than a lock lasts."""
+    queue = pair.create_topic("first-queue", 1)
+    initialize(pair, "first-group", queue, 0)
+    see(pair, "first-group", queue)
 
 
 @pytest.fixture
@@ -144,11 +152,11 @@ def test_given_up_by_locks_alone(pair: Pair, group: str, queue: str, member: Any
     configure(pair, group, **{"share.delivery.count.limit": "2"})
     produce(pair, queue, 3, 2)
     m = member()
-    m.fetch(max_records=3)
-    time.sleep(OVER)
-    m.fetch()
-    see(pair, group, queue)
-    time.sleep(OVER)
+    for _ in range(2):
+        # One lock: of two, Apache Kafka may store the second before or after what the first moves.
+        m.fetch(max_records=3)
+        see(pair, group, queue)
+        time.sleep(OVER)
     see(pair, group, queue)
     m.fetch()
     time.sleep(OVER)
