@@ -40,7 +40,7 @@ def subscription_from(
     metadata: bytes, group_id: str, member_id: str
 ) -> ConsumerProtocolSubscription | None:
     """A classic member's subscription; None if it is not in Kafka's form, or very large."""
-    topic_count = int.from_bytes(metadata[_TOPIC_COUNT], "big", signed=True)
+    topic_count = _topic_count(metadata)
     if len(metadata) > MOST_BYTES or topic_count > MOST_TOPICS:
         logger.warning(
             "group %s: the subscription of member %s is not read: it has %d bytes, %d topics",
@@ -75,17 +75,26 @@ def subscribed_topics_of(group_id: str, metadata: Mapping[str, bytes]) -> frozen
 
     None if one of them is not in Kafka's form, or they are very large together.
     """
-    size = sum(map(len, metadata.values()))
-    if size > MOST_BYTES:
-        logger.warning("group %s: its subscriptions are not read: %d bytes", group_id, size)
+    # Those of members that have no partitions yet are often the same.
+    distinct = {encoded: member_id for member_id, encoded in metadata.items()}
+    size, count = sum(map(len, distinct)), sum(map(_topic_count, distinct))
+    if size > MOST_BYTES or count > MOST_TOPICS:
+        logger.warning(
+            "group %s: its subscriptions are not read: %d bytes, %d topics", group_id, size, count
+        )
         return None
     topics: set[str] = set()
-    for member_id, encoded in metadata.items():
+    for encoded, member_id in distinct.items():
         subscription = subscription_from(encoded, group_id, member_id)
         if subscription is None:
             return None
         topics.update(subscription.topics)
     return frozenset(topics)
+
+
+def _topic_count(metadata: bytes) -> int:
+    """The number of topics that a subscription says it names."""
+    return max(int.from_bytes(metadata[_TOPIC_COUNT], "big", signed=True), 0)
 
 
 def assignment_from(

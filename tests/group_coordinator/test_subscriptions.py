@@ -12,6 +12,7 @@ from kafkalite.group_coordinator.subscriptions import (
     TopicIds,
     assignment_from,
     subscribed_topics_of,
+    subscription_from,
 )
 from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkalite.wire.messages.stored import encode
@@ -70,17 +71,40 @@ def test_topics_of_members_alike_are_looked_at_once() -> None:
     assert ids.counts(frozenset({"orders"})) == {topics.ids["orders"]: 4}
 
 
-def test_very_large_subscriptions_are_not_read(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.WARNING)
+def test_a_very_large_subscription_is_not_read(caplog: pytest.LogCaptureFixture) -> None:
     many = [f"t{number}" for number in range(MOST_TOPICS)]
-    assert subscribed_topics_of("workers", {"a": subscription(*many)}) == frozenset(many)
-    assert subscribed_topics_of("workers", {"a": subscription(*many, "one")}) is None
-    large = {f"member-{number}": subscription("x" * 30_000) for number in range(34)}
-    assert subscribed_topics_of("workers", large) == {"x" * 30_000}
-    assert subscribed_topics_of("workers", {**large, "b": subscription("x" * 30_000)}) is None
-    one, together = caplog.messages
-    assert one.startswith("group workers: the subscription of member a is not read: ")
-    assert together.startswith("group workers: its subscriptions are not read: ")
+    read = subscription_from(subscription(*many), "workers", "a")
+    assert read is not None
+    assert read.topics == many
+    assert not caplog.messages
+    assert subscription_from(subscription(*many, "one"), "workers", "a") is None
+    (said,) = caplog.messages
+    assert said.startswith("group workers: the subscription of member a is not read: ")
+
+
+def test_subscriptions_that_are_very_large_together_are_not_read(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    large = {f"m{number}": subscription(f"{number:030000}") for number in range(34)}
+    assert len(subscribed_topics_of("workers", large) or ()) == 34
+    one_more = {**large, "b": subscription("x" * 30_000)}
+    assert subscribed_topics_of("workers", one_more) is None
+    many = [f"t{number}" for number in range(MOST_TOPICS)]
+    halves = {"a": subscription(*many[::2]), "b": subscription(*many[1::2])}
+    assert subscribed_topics_of("workers", halves) == frozenset(many)
+    assert subscribed_topics_of("workers", {**halves, "c": subscription("one")}) is None
+    negative = subscription()[:2] + b"\xff" * 4
+    assert (
+        subscribed_topics_of("workers", {**halves, "c": subscription("a"), "d": negative}) is None
+    )
+    begins = "group workers: its subscriptions are not read: "
+    assert [each.startswith(begins) for each in caplog.messages] == [True] * 3
+
+
+def test_subscriptions_that_are_alike_are_read_once() -> None:
+    many = [f"t{number}" for number in range(MOST_TOPICS)]
+    alike = {f"m{number}": subscription(*many) for number in range(9)}
+    assert subscribed_topics_of("workers", alike) == frozenset(many)
 
 
 def test_a_malformed_assignment_is_logged_with_group_and_member(
