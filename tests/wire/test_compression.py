@@ -1,6 +1,8 @@
 """The codecs of record batches: there and back, bounded, and as other clients frame them."""
 
 import gzip
+import mmap
+import random
 import tracemalloc
 import zlib
 
@@ -9,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafkalite.wire import compression
 from kafkalite.wire.compression import (
     SCRATCH_BYTES,
     Compression,
     DecompressionError,
     UnfoldsTooLarge,
+    _copied,
     _decompress_snappy,
     compress,
     decompress,
@@ -50,6 +54,22 @@ def test_what_does_not_fit_into_the_scratch_buffer_is_decompressed(codec: Compre
     for size in (SCRATCH_BYTES, SCRATCH_BYTES + 1):
         data = (b"kafkalite " * (size // 10 + 1))[:size]
         assert decompress(codec, compress(codec, data)) == data
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("more", [0, 1, 12_345])
+def test_what_is_copied_in_pieces_is_whole(
+    monkeypatch: pytest.MonkeyPatch, codec: Compression, more: int
+) -> None:
+    monkeypatch.setattr(compression, "_COPIED_AT_ONCE", 1 << 20)
+    data = random.Random(0).randbytes(1 << 16) * 48 + b"x" * more
+    assert decompress(codec, compress(codec, data)) == data
+
+
+def test_other_threads_run_while_much_is_copied() -> None:
+    with mmap.mmap(-1, 64 << 20) as output:
+        output.write(b"x" * len(output))
+        assert longest_wait(lambda: _copied(output, len(output) - 1)) < 0.5
 
 
 def test_a_block_of_snappy_that_lies_about_its_size_takes_no_memory() -> None:
