@@ -75,7 +75,7 @@ def subscribed_topics_of(group_id: str, metadata: Mapping[str, bytes]) -> frozen
 
     None if one of them is not in Kafka's form, or they are very large together.
     """
-    # Those of members that have no partitions yet are often the same.
+    # Members that have no partitions yet often say the same.
     distinct = {encoded: member_id for member_id, encoded in metadata.items()}
     size, count = sum(map(len, distinct)), sum(map(_topic_count, distinct))
     if size > MOST_BYTES or count > MOST_TOPICS:
