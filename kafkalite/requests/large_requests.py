@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kafkalite.requests.slices import in_slices, let_go
 from kafkalite.wire.rows import message_in_steps
@@ -25,8 +25,10 @@ async def with_message(
     message = await in_slices(message_in_steps(kind, row), context)
     answered = answer(message)
     if isinstance(answered, Coroutine):
-        answered = await answered
+        result = await cast("Coroutine[Any, Any, A]", answered)
+    else:
+        result = answered
     letting_go = let_go(message)
     del message
     await in_slices(letting_go, context)
-    return answered
+    return result
