@@ -253,6 +253,48 @@ async def test_no_upgrade_before_the_first_generation(autojump_clock, world):
     assert await world.consumer().beat() == ErrorCode.NONE
 
 
+async def test_an_upgrade_that_cannot_be_written_leaves_the_group_classic(autojump_clock, world):
+    old, new = classic(world), world.consumer()
+    await stable_classic(world, old)
+    world.log.failure = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert await new.beat() == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.group().group_type == "classic"
+    world.log.failure = None
+    assert await old.heartbeat() == ErrorCode.NONE
+    await world.start()
+    assert await old.heartbeat() == ErrorCode.NONE
+    assert await new.beat() == ErrorCode.NONE
+    assert world.group().group_type == "consumer"
+
+
+async def test_a_downgrade_that_cannot_be_written_leaves_the_members(autojump_clock, world):
+    old, new = classic(world), world.consumer()
+    await stable_classic(world, old)
+    await new.beat()
+    await settle([old], [new])
+    world.log.failure = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert await new.leave() == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert world.group().group_type == "consumer"
+    world.log.failure = None
+    assert await new.beat() == ErrorCode.NONE
+    assert await old.heartbeat() == ErrorCode.NONE
+    assert await new.leave() == ErrorCode.NONE
+    assert world.group().group_type == "classic"
+
+
+async def test_a_silent_last_consumer_is_sent_away_when_the_disk_is_back(autojump_clock, world):
+    member, new = classic(world, session_timeout_ms=120_000), world.consumer()
+    await stable_classic(world, member)
+    await new.beat()
+    await settle([member], [new])
+    world.log.failure = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    await trio.sleep(60)
+    assert world.group().group_type == "consumer"
+    world.log.failure = None
+    await trio.sleep(60)  # it was loaded anew, and so sessions have begun anew
+    assert world.group().group_type == "classic"
+
+
 async def test_a_classic_member_leaves_while_the_upgrade_is_worked_out(
     autojump_clock, world, monkeypatch
 ):
