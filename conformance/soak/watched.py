@@ -2,7 +2,7 @@
 
 A turn's finding has the time for which the loop's thread worked in it, and the time for which it
 waited for a disk: in fsync and its like, which belong in other threads. `held_ms` is the longer of
-the two, `slowness` the speed of the core just after (speed.py).
+the two, less what the hypervisor took, `slowness` the speed of the core just after (speed.py).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from time import perf_counter, thread_time
 from typing import Any, Final
 
 from conformance.soak.speed import slowness
+from conformance.soak.stolen_time import StolenTimes
 from kafkalite.__main__ import main
 from kafkalite.log.files import Files
 from kafkalite.server import watchdog
@@ -60,6 +61,7 @@ class Findings(logging.Filter):
         super().__init__()
         self._file = path.open("w", buffering=1)
         self._disk_waits = DiskWaits()
+        self._stolen = StolenTimes()
         self._began = 0.0
         # Seconds and generation of the longest collection since the last finding.
         self._collected = (0.0, 0)
@@ -79,11 +81,13 @@ class Findings(logging.Filter):
         if took > NAMED_SECONDS:
             name += f" (a collection of generation {generation} before took {took:.3f} s)"
         self._collected = (0.0, 0)
-        waited = self._disk_waits.seconds_since(perf_counter() - fields["held_seconds"])
+        began = perf_counter() - fields["held_seconds"]
+        waited = self._disk_waits.seconds_since(began)
         if waited > NAMED_SECONDS:
             name += f" (it waited for a disk for {waited:.3f} s)"
+        worked = fields["worked_seconds"] - self._stolen.seconds_since(began)
         finding = {
-            "held_ms": max(fields["worked_seconds"], waited) * 1000,
+            "held_ms": max(worked, waited) * 1000,
             "waited_ms": waited * 1000,
             "slowness": slowness(),
             "name": name,

@@ -10,14 +10,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator
 from contextlib import contextmanager
-from os import sysconf
-from pathlib import Path
 
 import pytest
 import trio
 from trio.lowlevel import Task
 
 from conformance.soak.speed import slowness
+from conformance.soak.stolen_time import StolenTime
 from kafkalite.server import watchdog
 from kafkalite.server.connections import Connections
 from kafkalite.server.watchdog import LONG_SECONDS, Watchdog
@@ -41,23 +40,17 @@ class BrokerTasks(trio.abc.Instrument):
             self._watchdog.after_task_step(task)
 
 
-def stolen_seconds() -> float:
-    """The time that the hypervisor has taken from all cores since the machine's start."""
-    ticks = Path("/proc/stat").read_text().split("\n", 1)[0].split()
-    return int(ticks[8]) / sysconf("SC_CLK_TCK")
-
-
 class Held(logging.Filter):
     """Collects what a watchdog has to say, and keeps it out of the log."""
 
     def __init__(self) -> None:
         super().__init__()
         self.by: list[str] = []
-        self._stolen_before = stolen_seconds()
+        self._stolen = StolenTime()
 
     def filter(self, record: logging.LogRecord) -> bool:
         seconds, name = vars(record)["worked_seconds"], vars(record)["held_by"]
-        stolen = stolen_seconds() - self._stolen_before
+        stolen = self._stolen.seconds()
         if name.startswith(NOT_SERVING) or seconds <= LONG_SECONDS + stolen:
             return False
         if seconds > LONG_SECONDS * slowness() + stolen:

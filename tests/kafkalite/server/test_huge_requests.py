@@ -5,13 +5,10 @@ from __future__ import annotations
 
 import os
 import struct
-import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 
 import pytest
 import trio
-import trio.lowlevel
 
 from kafkalite.apis import APIS
 from kafkalite.testing import broker as test_broker
@@ -34,6 +31,7 @@ from kafkalite.wire.messages.incremental_alter_configs import (
 )
 from tests.kafkalite.conftest import Client
 from tests.kafkalite.few_partitions import FEW_PARTITIONS
+from tests.kafkalite.longest_turn import longest_turn
 from tests.kafkalite.many_elements import (
     FREQUENT,
     PARTITIONS,
@@ -45,36 +43,12 @@ from tests.kafkalite.many_elements import (
 from tests.kafkalite.transactional import TOPIC as WORDS
 from tests.kafkalite.transactional import Transactional
 
-# Processor time between two turns of the loop. A pause of the garbage collector counts, too.
 # Five times 20 ms, for a busy machine. In one piece, most requests take ten times as long as this.
 MOST_SECONDS = 0.1
 COUNT = 200_000
 # In each list of a request. `make slow ELEMENTS=50000` finds what takes 2 microseconds each.
 ELEMENTS = int(os.environ.get("KAFKALITE_ELEMENTS", "20000"))
-# The watch sees a step when it has its own turn after it.
-_TURNS_TO_TELL = 3
 FIND_COORDINATOR = struct.pack(">hhihh1s", 10, 0, 7, -1, 1, b"g")
-
-
-@asynccontextmanager
-async def watched() -> AsyncIterator[list[float]]:
-    """The longest times that the loop was held, in seconds of the thread's processor time."""
-    holds: list[float] = []
-
-    async def watch() -> None:
-        before = time.thread_time()
-        while True:
-            await trio.lowlevel.checkpoint()
-            now = time.thread_time()
-            holds.append(now - before)
-            before = now
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(watch)
-        yield holds
-        for _ in range(_TURNS_TO_TELL):
-            await trio.lowlevel.checkpoint()
-        nursery.cancel_scope.cancel()
 
 
 def framed(body: bytes) -> bytes:
@@ -146,11 +120,11 @@ async def test_a_huge_request_does_not_hold_the_loop(
         await ask(b, metadata(1))
         await ask(b, FIND_COORDINATOR)  # which makes one
         await ask(b, offset_fetch(1))
-        async with watched() as holds:
+        with longest_turn() as longest:
             response = await ask(b, body)
     assert len(response) >= least_bytes
     assert (len(response) > 0) == (least_bytes > 0), "what is broken closes the connection"
-    assert max(holds) < MOST_SECONDS
+    assert longest.seconds < MOST_SECONDS
 
 
 async def check_each_list(
@@ -171,10 +145,10 @@ async def check_each_list(
                 small = Filling(version, 1, topic.topic_id, known=known).frame(key, path)
                 large = Filling(version, count, topic.topic_id, known=known).frame(key, path)
                 await ask(b, small)  # imports what is needed
-                async with watched() as holds:
+                with longest_turn() as longest:
                     with trio.move_on_after(60):  # the answer of one that waits for others
                         await ask(b, large)
-                assert max(holds) < MOST_SECONDS, (path, known)
+                assert longest.seconds < MOST_SECONDS, (path, known)
 
 
 @pytest.mark.parametrize(
@@ -206,12 +180,12 @@ async def test_very_many_configs_of_one_resource(count: int) -> None:
     configs = new_configs(count)
     async with test_broker({}) as b:
         await ask(b, new_configs(1))
-        async with watched() as holds:
+        with longest_turn() as longest:
             answer = await ask(b, configs)
         # They follow the length, two headers, the throttle time and the number of resources.
         code = int.from_bytes(answer[14:16], "big")
         kept = b._running.services.cluster.image.configs.get((4, "1"), {})
-    assert max(holds) < MOST_SECONDS
+    assert longest.seconds < MOST_SECONDS
     is_allowed = count == 5000
     assert code == (ErrorCode.NONE if is_allowed else ErrorCode.POLICY_VIOLATION)
     assert len(kept) == (count if is_allowed else 1)
@@ -233,10 +207,10 @@ async def test_very_many_topics_with_configs() -> None:
     body = join(encode_request(ApiKey.CREATE_TOPICS, 7, 7, "many", request))[4:]
     async with test_broker({}) as b:
         await ask(b, metadata(1))
-        async with watched() as holds:
+        with longest_turn() as longest:
             await ask(b, body)
         assert b._running.services.topics.get("new-1999") is not None
-    assert max(holds) < MOST_SECONDS
+    assert longest.seconds < MOST_SECONDS
 
 
 @pytest.mark.slow
@@ -246,9 +220,9 @@ async def test_very_many_topics_that_may_not_be_deleted() -> None:
     body = join(encode_request(ApiKey.DELETE_TOPICS, 5, 7, "many", request))[4:]
     async with test_broker({"delete.topic.enable": "false"}) as b:
         await ask(b, metadata(1))
-        async with watched() as holds:
+        with longest_turn() as longest:
             assert len(await ask(b, body)) > 10 * COUNT
-    assert max(holds) < MOST_SECONDS
+    assert longest.seconds < MOST_SECONDS
 
 
 @pytest.mark.slow
@@ -256,9 +230,9 @@ async def test_a_huge_response_is_counted_in_slices() -> None:
     body = metadata(500_000)  # made here: it takes 100 ms
     async with test_broker({"kafkalite.metrics.port": 0}) as b:
         await ask(b, metadata(1))
-        async with watched() as holds:
+        with longest_turn() as longest:
             await ask(b, body)
-        assert max(holds) < MOST_SECONDS
+        assert longest.seconds < MOST_SECONDS
         metrics = b._running.metrics
         assert metrics is not None
         unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -278,7 +252,7 @@ async def test_a_transaction_in_very_many_partitions_ends_in_slices() -> None:
         assert await writer.add(*range(count)) == ErrorCode.NONE
         topic = b._running.services.topics.get(WORDS)
         assert topic is not None
-        async with watched() as holds:
+        with longest_turn() as longest:
             end = EndTxnRequest(
                 transactional_id=writer.id,
                 producer_id=writer.producer_id,
@@ -290,5 +264,5 @@ async def test_a_transaction_in_very_many_partitions_ends_in_slices() -> None:
                 while await writer.state() != "CompleteCommit":  # noqa: ASYNC110 - it is asked
                     await trio.sleep(0.05)
         assert [each.log.log_end_offset for each in topic.partitions] == [1] * count
-        assert max(holds) < MOST_SECONDS
+        assert longest.seconds < MOST_SECONDS
         await client.stream.aclose()
