@@ -15,6 +15,7 @@ A view handed out is good until the next frame is asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
+from mmap import MAP_ANONYMOUS, MAP_PRIVATE, mmap
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +30,10 @@ _FIRST_ROOM_BYTES: Final = 128 * 1024
 # Larger buffers are given back after their frame, or every connection would keep its largest. A
 # Produce of the clients' default max.request.size (1 MiB) stays below.
 _KEEP_BELOW_BYTES: Final = 1280 * 1024
+
+# A larger buffer is mapped, for the whole frame at once: the kernel gives it memory as bytes come
+# in. To fill 64 MB with zeros and copy half of it would hold the loop for 50 ms.
+_MAPPED_BYTES: Final = 8 * 1024 * 1024
 
 # Parsing bytes is quicker than parsing a view, by more than it costs to copy a small frame.
 _COPY_BELOW_BYTES: Final = 8192
@@ -66,7 +71,7 @@ class FrameReader:
         self.max_frame_bytes = max_frame_bytes
         self._data = b""
         self._position = 0
-        self._large = bytearray()
+        self._large: bytearray | mmap = bytearray()
         self._large_size = 0  # of the large frame being received; 0: there is none
         self._filled = 0
         self.claim: Callable[[int], FrameClaim] | None = None
@@ -96,10 +101,18 @@ class FrameReader:
         if not self._large_size:
             return None
         if self._filled == len(self._large):
-            grown = bytearray(min(self._large_size, 2 * len(self._large)))
-            grown[: self._filled] = self._large
-            self._large = grown
+            self._large = self._grown()
         return memoryview(self._large)[self._filled : self._large_size]
+
+    def _grown(self) -> bytearray | mmap:
+        size = min(self._large_size, 2 * len(self._large))
+        grown: bytearray | mmap
+        if size < _MAPPED_BYTES:
+            grown = bytearray(size)
+        else:
+            grown = mmap(-1, self._large_size, flags=MAP_PRIVATE | MAP_ANONYMOUS)
+        grown[: self._filled] = self._large
+        return grown
 
     def filled(self, count: int) -> None:
         """`count` bytes were received into `room()`."""

@@ -1,13 +1,21 @@
 """Frames are cut the same, however the bytes happen to come in."""
 
 import struct
+from mmap import mmap
+from os import sysconf
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkalite.server.frame_reader import RECEIVE_BYTES, FrameReader
+from kafkalite.server.frame_reader import _MAPPED_BYTES, RECEIVE_BYTES, FrameReader
 from kafkalite.wire.errors import ProtocolViolation
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * sysconf("SC_PAGE_SIZE")
 
 
 def framed(*bodies: bytes) -> bytes:
@@ -92,13 +100,39 @@ def test_a_buffer_grows_with_what_came_and_not_with_what_was_announced() -> None
     reader.feed(struct.pack(">i", 100_000_000) + bytes(RECEIVE_BYTES - 4))
     assert reader.next_frame() is None
     received = RECEIVE_BYTES - 4
-    while received < 20_000_000:
+    while received < _MAPPED_BYTES // 2:
         room = reader.room()
         assert room is not None
         assert received + len(room) <= max(2 * received, 2 * RECEIVE_BYTES)
         reader.filled(len(room))
         received += len(room)
         assert reader.next_frame() is None
+
+
+def test_a_very_large_buffer_is_mapped_and_takes_memory_as_bytes_come_in() -> None:
+    size = 100_000_000
+    reader = FrameReader(size)
+    begin = struct.pack(">i", size) + bytes(RECEIVE_BYTES - 4)
+    before = resident_bytes()
+    assert receive(reader, begin + bytes(_MAPPED_BYTES), [RECEIVE_BYTES]) == []
+    assert resident_bytes() - before < 3 * _MAPPED_BYTES
+    room = reader.room()
+    assert room is not None
+    assert type(room.obj) is mmap
+    reader.filled(len(room))
+    frame = reader.next_frame()
+    assert isinstance(frame, memoryview)
+    assert frame.obj is room.obj, "nothing is copied any more"
+    assert len(frame) == size
+
+
+def test_a_mapped_buffer_has_what_was_received_and_is_given_back() -> None:
+    reader = FrameReader(100_000_000)
+    body = bytes(range(256)) * 100_000
+    assert receive(reader, framed(body, b"next"), [RECEIVE_BYTES, 1_000_000, 7]) == [body, b"next"]
+    before = resident_bytes()
+    receive(reader, framed(body), [RECEIVE_BYTES])
+    assert resident_bytes() - before < len(body) // 2
 
 
 def test_large_buffers_are_given_back_after_their_frame() -> None:
