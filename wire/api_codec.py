@@ -26,6 +26,7 @@ from kafkalite.wire.rows import SharedResponse, message_of_row
 
 # Parts of a huge response that are joined to one chunk.
 _PARTS_AT_ONCE: Final = 2048
+_BYTES_AT_ONCE: Final = 1 << 20
 # Larger frames are not worth explaining: it takes 50 microseconds for every element.
 _MOST_BYTES_TO_EXPLAIN: Final = 65536
 
@@ -165,6 +166,7 @@ class ApiCodec:
             return self._malformed()
         from kafkalite.wire.reference import parse_declared
 
+        frame = bytes(frame)
         try:
             _, position = decode_header(frame, flexible=self.flexible)
             parse_declared(
@@ -206,11 +208,17 @@ class ApiCodec:
             build = self._build_slowly = self._make_builder(in_slices=True)
         parts: list[bytes] = []
         chunks: list[Records] = []
+        measured = size = 0
         try:
             for _ in build(response, parts, chunks):
-                if len(parts) > _PARTS_AT_ONCE:
+                if len(parts) < measured:  # they are in a chunk, before records
+                    measured = size = 0
+                size += sum(map(len, parts[measured:]))
+                measured = len(parts)
+                if measured > _PARTS_AT_ONCE or size > _BYTES_AT_ONCE:
                     chunks.append(b"".join(parts))
                     parts.clear()
+                    measured = size = 0
                 yield
             last = b"".join(parts)
         except BUILD_ODDITIES:

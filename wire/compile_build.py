@@ -15,7 +15,14 @@ from struct import Struct, pack
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from kafkalite.wire.compile_source import FEW, FORMATS, PLAIN_LENGTHS, STEP, SourceWriter
+from kafkalite.wire.compile_source import (
+    BYTES_OF_COUNTED,
+    FEW,
+    FORMATS,
+    PLAIN_LENGTHS,
+    STEP,
+    SourceWriter,
+)
 from kafkalite.wire.fields import (
     MAX_STRING_BYTES,
     FieldType,
@@ -220,6 +227,9 @@ class BuilderWriter(SourceWriter, ABC):
             self.indent += 1
         self.write(f"s = {value}{'.encode()' if type_.name == 'string' else ''}")
         self.write(f"n = len(s){' + 1' if compact else ''}")
+        if self.gives_way and type_.name != "records":
+            self.write(f"if n >= {BYTES_OF_COUNTED}:")
+            self.write(f"    count += n // {BYTES_OF_COUNTED}")
         self.end_run_with_length(type_.name, compact)
         if type_.name == "records":
             self.write("if len(s):")
@@ -274,11 +284,16 @@ class BuilderWriter(SourceWriter, ABC):
         self.end_element(class_, depth)
         self.indent -= 1
 
+    @property
+    def gives_way(self) -> bool:
+        return self.in_slices and not self.in_function
+
     def give_way(self) -> None:
-        """Writes the yield after so many elements."""
-        if self.in_slices and not self.in_function:
+        """Writes the yield after so many elements, of which long texts count as several."""
+        if self.gives_way:
             self.write("count += 1")
-            self.write(f"if not count & {STEP}:")
+            self.write(f"if count > {STEP}:")
+            self.write("    count = 0")
             self.write("    yield")
 
     def element(self, class_: type[Any], depth: int) -> str:

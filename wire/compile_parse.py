@@ -27,6 +27,7 @@ from struct import Struct, unpack_from
 from typing import Any, TypeAlias
 
 from kafkalite.wire.compile_source import (
+    BYTES_OF_COUNTED,
     FEW,
     FORMATS,
     NUMBERS_AT_ONCE,
@@ -38,6 +39,7 @@ from kafkalite.wire.compile_source import (
 from kafkalite.wire.fields import NUMBERS_OF_ELEMENT, FieldType, plain_nullable_string
 from kafkalite.wire.parse_support import (
     NO_ELEMENTS,
+    copied,
     counting,
     counting_few,
     long_string,
@@ -94,6 +96,7 @@ class ParserWriter(SourceWriter, ABC):
         names = {
             "NONE": NO_ELEMENTS,
             "TIMES": TIMES,
+            "copied": copied,
             "counting": counting_few if mode is Mode.COUNTED else counting,
             "long_string": long_string,
             "long_varint": long_varint,
@@ -233,12 +236,14 @@ class ParserWriter(SourceWriter, ABC):
         compact = self.flexible and type_ is not plain_nullable_string
         self.length(type_.name, nullable, compact)
         self.null_or(target, nullable, compact)
+        self.long_one(type_)
         cut = f"buf[pos : (pos := pos + n{' - 1' if compact else ''})]"
         if type_.name == "records" and not self.copies_records:
             self.uses_view = True
             self.write(f"{target} = view{cut[3:]}")
         elif type_.name in ("bytes", "records"):
-            self.write(f"{target} = {f'bytes({cut})' if self.in_memoryview else cut}")
+            make = "yield from copied" if self.yields else "bytes"
+            self.write(f"{target} = {f'{make}({cut})' if self.in_memoryview else cut}")
         elif self.mode is Mode.SLOW:
             self.write(f'{target} = str({cut}, "utf-8", "replace")')
         elif self.in_memoryview:
@@ -246,6 +251,15 @@ class ParserWriter(SourceWriter, ABC):
         else:
             self.write(f"{target} = {cut}.decode()")
         self.indent -= nullable
+
+    def long_one(self, type_: FieldType[Any]) -> None:
+        """Counts text or bytes that are long as elements, each of so many bytes."""
+        is_view = type_.name == "records" and not self.copies_records
+        if is_view or not (self.yields or self.mode is Mode.COUNTED):
+            return
+        self.write(f"if n >= {BYTES_OF_COUNTED}:")
+        counted = f"min(n, end - pos) // {BYTES_OF_COUNTED}"
+        self.write(f"    count += {counted}" if self.yields else f"    take({counted})")
 
     def array(
         self, element: FieldType[Any] | type[Any], target: str, nullable: bool, depth: int
@@ -288,7 +302,8 @@ class ParserWriter(SourceWriter, ABC):
             self.write(f"{items}.append({value})")
         if self.yields:
             self.write("count += 1")
-            self.write(f"if not count & {STEP}:")
+            self.write(f"if count > {STEP}:")
+            self.write("    count = 0")
             self.write("    yield")
         self.indent -= 1
 

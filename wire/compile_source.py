@@ -16,6 +16,8 @@ from kafkalite.wire.schema import Shape, fields_of
 
 # Elements between two yields of a generated generator, less one.
 STEP: Final = 255
+# So many bytes of a long text count as an element: to copy them takes less than to make one.
+BYTES_OF_COUNTED: Final = 1024
 # Numbers of an array that a slow parser reads at once.
 NUMBERS_AT_ONCE: Final = 8192
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import lru_cache
+from io import BytesIO
 from typing import Any, Final
 from uuid import UUID
 
@@ -36,6 +37,7 @@ PARSE_ODDITIES: Final = (Odd, IndexError, ValueError, struct.error)
 
 # Array elements and tagged fields of a frame that are made in one go: some 2 ms of work.
 FEW_ELEMENTS: Final = 4096
+_COPIED_AT_ONCE: Final = 1 << 20
 
 
 class Count:
@@ -61,6 +63,17 @@ def counting(size: int) -> Callable[[int], None]:
 def counting_few(size: int) -> Callable[[int], None]:
     """The account of a frame that is read in one go, whatever its size."""
     return Count(FEW_ELEMENTS, ManyElements).take
+
+
+def copied(buf: memoryview) -> Generator[None, None, bytes]:
+    """The same bytes. Others have their turn after each megabyte."""
+    if len(buf) <= _COPIED_AT_ONCE:
+        return bytes(buf)
+    made = BytesIO()
+    for start in range(0, len(buf), _COPIED_AT_ONCE):
+        made.write(buf[start : start + _COPIED_AT_ONCE])
+        yield
+    return made.getvalue()  # it is not copied, as `made` goes
 
 
 def long_varint(buf: Any, pos: int) -> tuple[int, int]:

@@ -171,7 +171,7 @@ class Dispatcher:
         try:
             client_id, request = await in_slices(route.codec.parse_in_slices(frame), context)
         except Malformed:
-            raise await trio.to_thread.run_sync(route.codec.explain, bytes(frame)) from None
+            raise await trio.to_thread.run_sync(route.codec.explain, frame) from None
         context.client_id = client_id or ""
         response: Any = route.handle(self._services, context, request)
         if has_to_wait(response):

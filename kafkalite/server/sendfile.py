@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MAX_BUFFERS_PER_CALL = 1024
 # So much of a file is looked at for cold pages, and then sent.
 _PART_BYTES = 1 << 20
-# After so many bytes of files others have their turn.
+# After so many bytes others have their turn: a receiver that is quick could take all at once.
 _AT_ONCE_BYTES = 1 << 20
 # Below this, copying is cheaper than handing the kernel a list.
 _JOIN_BELOW_BYTES = 16384
@@ -62,7 +62,7 @@ def send_at_once(transport: Transport, chunks: list[Records]) -> bool:
         while chunks and left > 0:
             first = chunks[0]
             if not isinstance(first, FileSlice):
-                _send_memory(transport, chunks)
+                left -= _send_memory(transport, chunks)
                 continue
             part = _part_of(first)
             if not first.is_cached(part):
@@ -79,8 +79,11 @@ def _part_of(records: FileSlice) -> int:
     return min(records.size, _PART_BYTES)
 
 
-def _send_memory(transport: Transport, chunks: list[Records]) -> None:
-    """Send, in one call, the chunks before the first slice; takes them away."""
+def _send_memory(transport: Transport, chunks: list[Records]) -> int:
+    """Send, in one call, the first of the chunks before the first slice, and take them away.
+
+    Returns the number of bytes.
+    """
     buffers: list[InMemory] = []
     flags = 0
     for chunk in chunks:
@@ -89,11 +92,24 @@ def _send_memory(transport: Transport, chunks: list[Records]) -> None:
             break
         buffers.append(cast(InMemory, chunk))
     total = sum(map(len, buffers))
-    if len(buffers) == 1 or total <= _JOIN_BELOW_BYTES:
-        sent = transport.send(buffers[0] if len(buffers) == 1 else b"".join(buffers), flags)
+    first = buffers if total <= _AT_ONCE_BYTES else _first(buffers, _AT_ONCE_BYTES)
+    if len(first) == 1 or total <= _JOIN_BELOW_BYTES:
+        sent = transport.send(first[0] if len(first) == 1 else b"".join(first), flags)
     else:
-        sent = transport.send_buffers(buffers[:_MAX_BUFFERS_PER_CALL], flags)
+        sent = transport.send_buffers(first[:_MAX_BUFFERS_PER_CALL], flags)
     chunks[: len(buffers)] = [] if sent == total else _without_first(buffers, sent)
+    return sent
+
+
+def _first(buffers: list[InMemory], count: int) -> list[InMemory]:
+    """The first `count` bytes of more."""
+    first: list[InMemory] = []
+    for buffer in buffers:
+        first.append(memoryview(buffer)[:count])
+        count -= len(buffer)
+        if count <= 0:
+            break
+    return first
 
 
 def _without_first(buffers: list[InMemory], count: int) -> list[InMemory]:

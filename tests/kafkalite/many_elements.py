@@ -56,6 +56,17 @@ def lists() -> list[tuple[ApiKey, int]]:
     return [each for each in found if any(paths(request_class(each[0]), each[1]))]
 
 
+def has_bytes(class_: type[Any], version: int) -> bool:
+    """True if a request has a field of bytes, other than records."""
+    return any(
+        field.element.name == "bytes"
+        if isinstance(field.element, FieldType)
+        else has_bytes(field.element, version)
+        for field in fields_of(class_)
+        if field.is_in(version) and field.tag is None
+    )
+
+
 def paths(class_: type[Any], version: int, before: Path = ()) -> Iterator[Path]:
     """The lists of a request, by the names of the fields that lead there."""
     for field in fields_of(class_):
@@ -69,8 +80,22 @@ def paths(class_: type[Any], version: int, before: Path = ()) -> Iterator[Path]:
 class Filling:
     """Makes requests of which one list is long, and every other has one element."""
 
-    def __init__(self, version: int, count: int, topic_id: UUID, *, known: bool) -> None:
-        """`known`: the elements name, over and over, what is there, else each something new."""
+    def __init__(
+        self,
+        version: int,
+        count: int,
+        topic_id: UUID,
+        *,
+        known: bool,
+        text_bytes: int = 0,
+        blob_bytes: int = 1,
+    ) -> None:
+        """`known`: the elements name, over and over, what is there, else each something new.
+
+        Each text has so many more bytes, and what is neither text nor records has so many.
+        """
+        self._tail = "x" * text_bytes
+        self._blob = b"x" * blob_bytes
         self._version = version
         self._count = count
         self._topic_id = topic_id
@@ -113,9 +138,9 @@ class Filling:
         if type_ == "uuid":
             return self._topic_id if self._known else UUID(int=number + 1)
         if type_ == "string":
-            return TOPIC if self._known else f"new{number}"
+            return (TOPIC if self._known else f"new{number}") + self._tail
         if type_ in ("records", "bytes"):
-            return self._records if type_ == "records" else b"x"
+            return self._records if type_ == "records" else self._blob
         if type_ == "bool":
             return False
         if "partition" in name or name == "index":

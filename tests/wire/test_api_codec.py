@@ -10,8 +10,9 @@ import pytest
 
 from kafkalite.wire.api_codec import ApiCodec, codec_of, drained
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.codec import decode_response, encode_request
+from kafkalite.wire.codec import decode_request, decode_response, encode_request
 from kafkalite.wire.errors import InvalidMessage, Malformed
+from kafkalite.wire.fields import unsigned_varint
 from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
@@ -22,6 +23,7 @@ from kafkalite.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
+from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 from kafkalite.wire.parse_support import FEW_ELEMENTS, ManyElements
 from kafkalite.wire.rows import SharedResponse, rows_of
 from tests.freed_in_steps import without_collections
@@ -104,6 +106,62 @@ def test_a_frame_of_many_elements_is_to_be_parsed_in_slices(rows: bool) -> None:
     assert (client_id, len(topics)) == ("me", FEW_ELEMENTS + 1)
     few = memoryview(metadata_frame(FEW_ELEMENTS))
     assert codec.parse(few, 2) == drained(codec.parse_in_slices(few))
+
+
+def long_named_frame(count: int) -> bytes:
+    topics = [MetadataRequestTopic(name=f"{n}" + "t" * 32_000) for n in range(count)]
+    return join(encode_request(ApiKey.METADATA, 12, 7, "me", MetadataRequest(topics)))[4:]
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_long_texts_count_as_many_elements(rows: bool) -> None:
+    codec = codec_of(3, 12, rows=rows)
+    many = memoryview(long_named_frame(200))
+    with pytest.raises(ManyElements):
+        codec.parse(many, 2)
+    assert len(list(codec.parse_in_slices(many))) > 20
+    client_id, body = drained(codec.parse_in_slices(many))
+    expected: Any = decode_request(bytes(many)).body
+    assert (client_id, body) == ("me", rows_of(expected) if rows else expected)
+    few = memoryview(long_named_frame(100))
+    assert codec.parse(few, 2) == drained(codec.parse_in_slices(few))
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_very_many_bytes_are_copied_in_slices(rows: bool) -> None:
+    codec = codec_of(ApiKey.SYNC_GROUP, 5, rows=rows)
+    whole = bytes(range(256)) * 40_000
+    request = SyncGroupRequest(assignments=[SyncGroupRequestAssignment("m", whole)])
+    frame = memoryview(join(encode_request(ApiKey.SYNC_GROUP, 5, 7, "me", request))[4:])
+    with pytest.raises(ManyElements):
+        codec.parse(frame, 2)
+    assert len(list(codec.parse_in_slices(frame))) >= len(whole) >> 20
+    _, body = drained(codec.parse_in_slices(frame))
+    assert body == (rows_of(request) if rows else request)
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_what_is_not_there_does_not_count(rows: bool) -> None:
+    """A length that is wrong is malformed, and not very much."""
+    request = SyncGroupRequest(assignments=[SyncGroupRequestAssignment("m", b"x" * 100_000)])
+    frame = join(encode_request(ApiKey.SYNC_GROUP, 5, 7, "me", request))[4:]
+    length = unsigned_varint(100_001)
+    assert frame.count(length) == 1
+    frame = frame.replace(length, unsigned_varint(2_000_000_000))
+    with pytest.raises(Malformed):
+        codec_of(ApiKey.SYNC_GROUP, 5, rows=rows).parse(memoryview(frame), 2)
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_a_response_of_long_texts_is_built_in_small_chunks(rows: bool) -> None:
+    topics = [MetadataResponseTopic(name=f"{n}" + "t" * 32_000) for n in range(200)]
+    codec = codec_of(3, 12, rows=rows)
+    response: Any = MetadataResponse(topics=topics)
+    response = rows_of(response) if rows else response
+    assert sum(1 for _ in codec.build_in_slices(7, response)) > 20
+    chunks = drained(codec.build_in_slices(7, response))
+    assert max(map(len, chunks)) < 1_500_000
+    assert join(chunks) == join(codec.build(7, response))
 
 
 def test_a_response_begins_with_its_length() -> None:

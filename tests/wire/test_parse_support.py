@@ -1,5 +1,6 @@
 """Functions that generated parsers call: varints, tag sections, counts, topic ids."""
 
+import tracemalloc
 from uuid import UUID
 
 import pytest
@@ -10,6 +11,7 @@ from kafkalite.wire.parse_support import (
     ManyElements,
     Odd,
     TooManyElements,
+    copied,
     counting,
     counting_few,
     long_string,
@@ -106,3 +108,25 @@ def test_the_account_is_of_a_whole_frame(
 def test_a_topic_id() -> None:
     encoded = bytes(range(16))
     assert uuid_of(encoded) == UUID(bytes=encoded)
+
+
+@pytest.mark.parametrize("size", [0, 5, 1 << 20, (1 << 20) + 1, 10_000_000])
+def test_bytes_are_copied_in_steps_and_not_twice(size: int) -> None:
+    whole = memoryview(bytes(range(256)) * (size // 256 + 1))[:size]
+    steps = copied(whole)
+    count = 0
+    tracemalloc.start()
+    try:
+        while True:
+            try:
+                next(steps)
+            except StopIteration as end:
+                made = end.value
+                break
+            count += 1
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (type(made), made == whole) == (bytes, True)
+    assert count == (0 if size <= 1 << 20 else -(-size // (1 << 20)))
+    assert peak < 1.3 * size + 10_000

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Callable, Mapping
+from uuid import UUID
 
 import pytest
 import trio
@@ -164,6 +165,23 @@ async def test_very_many_elements_of_a_frequent_request(key: ApiKey) -> None:
 @pytest.mark.parametrize(("key", "version"), lists(), ids=str)
 async def test_very_many_elements_of_any_request(key: ApiKey, version: int) -> None:
     await check_each_list(key, version)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", [ApiKey.METADATA, ApiKey.DELETE_TOPICS, ApiKey.SYNC_GROUP])
+async def test_very_long_texts_and_bytes(key: ApiKey) -> None:
+    """Few elements, of which the response has the texts once more."""
+    version = APIS[key].max_version
+    (path, *_) = paths(request_class(key), version)
+    topic_id = UUID(int=1)
+    large = Filling(
+        version, 1000, topic_id, known=False, text_bytes=32_000, blob_bytes=30_000
+    ).frame(key, path)
+    async with test_broker({}) as b:
+        await ask(b, Filling(version, 1, topic_id, known=False).frame(key, path))
+        with longest_turn() as longest:
+            await ask(b, large)
+    assert longest.seconds < MOST_SECONDS
 
 
 def new_configs(count: int) -> bytes:

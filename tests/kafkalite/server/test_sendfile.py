@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
+import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
 from kafkalite.server.connection import Connection
+from kafkalite.server.sendfile import send_at_once
+from kafkalite.server.transport import Transport
 from kafkalite.wire.fields import InMemory, Records
 from tests.kafkalite.one_connection import FETCH, PRODUCE, connected, framed, receive, receive_all
 
@@ -63,3 +68,32 @@ async def test_a_client_that_goes_while_it_is_sent_to(tmp_path: Path) -> None:
             await wait_all_tasks_blocked()
         assert not file.in_use
     file.close()
+
+
+class Taking:
+    """A transport that takes all that it is given."""
+
+    has_output = False
+
+    def __init__(self) -> None:
+        self.taken: list[bytes] = []
+
+    def send(self, data: InMemory, flags: int) -> int:
+        self.taken.append(bytes(data))
+        return len(data)
+
+    def send_buffers(self, buffers: Sequence[InMemory], flags: int) -> int:
+        return self.send(b"".join(buffers), flags)
+
+
+@pytest.mark.parametrize("sizes", [[5 * MB], [MB // 2 + 7] * 9, [5, 3 * MB, 70_000, 0, MB, 1]])
+def test_others_have_their_turn_after_each_megabyte_of_memory(sizes: list[int]) -> None:
+    """A receiver that is quick enough could be sent all of it in one go."""
+    transport = Taking()
+    whole = [bytes([index]) * size for index, size in enumerate(sizes)]
+    chunks: list[Records] = [*whole]
+    while chunks:
+        before = len(transport.taken)
+        assert send_at_once(cast(Transport, transport), chunks)
+        assert sum(map(len, transport.taken[before:])) <= MB
+    assert b"".join(transport.taken) == b"".join(whole)
