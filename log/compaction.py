@@ -239,7 +239,7 @@ class Compaction:
                     base_offset=batch.base_offset,
                     last_offset=batch.last_offset,
                     max_timestamp=max_timestamp,
-                    index_interval_bytes=self._log.config.index_interval_bytes,
+                    index_interval_bytes=self._log.config.most_unindexed_bytes,
                 )
                 self._step_bytes += len(data)
             self._work += batch.record_count + _RECORDS_PER_BATCH

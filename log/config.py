@@ -11,6 +11,8 @@ from typing import Final
 
 FOREVER: Final = 2**63 - 1
 _OUT_OF_REACH: Final = 2**60
+# To go through so many bytes of the smallest batches takes 2 ms.
+_MOST_UNINDEXED_BYTES: Final = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,8 @@ class LogConfig:
     keeps_batches: bool = field(init=False, compare=False)
     # No batch may be larger.
     max_batch_bytes: int = field(init=False, compare=False)
+    # index.interval.bytes, or less: what is between two entries is read in one go.
+    most_unindexed_bytes: int = field(init=False, compare=False)
     # flush.messages, or a number of records that no log has.
     most_unflushed: int = field(init=False, compare=False)
     # message.timestamp.before.max.ms, or an age beyond that of any timestamp that is not negative.
@@ -81,6 +85,7 @@ class LogConfig:
             ),
             "keeps_batches": self.compression_type == "producer" and not log_append_time,
             "max_batch_bytes": min(self.max_message_bytes, self.segment_bytes),
+            "most_unindexed_bytes": min(self.index_interval_bytes, _MOST_UNINDEXED_BYTES),
             "most_unflushed": min(self.flush_messages, _OUT_OF_REACH),
             "max_age_ms": min(self.message_timestamp_before_max_ms, _OUT_OF_REACH),
         }

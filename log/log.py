@@ -293,7 +293,7 @@ class Log(LogState):
                 segment.append_first(source, size, base_offset, last_offset, timestamp, config)
             else:
                 head = _pack_head(base_offset, size - LOG_OVERHEAD, leader_epoch, MAGIC, batch.crc)
-                index_interval = config.index_interval_bytes
+                index_interval = config.most_unindexed_bytes
                 segment.append(
                     head, batch.under_crc, size, base_offset, last_offset, timestamp, index_interval
                 )

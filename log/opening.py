@@ -51,7 +51,7 @@ def open_log(
         directory,
         open_files,
         now_ms=now_ms(),
-        index_interval_bytes=config.index_interval_bytes,
+        index_interval_bytes=config.most_unindexed_bytes,
         log_start_offset=log_start_offset,
         recovery_point=recovery_point,
         clean_shutdown=clean_shutdown,

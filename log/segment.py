@@ -155,7 +155,7 @@ class LogSegment(ReadableSegment):
             self._ahead_end = position + min(room, len(source))
         self.size = position + size
         self.note_batch(
-            position, size, base_offset, last_offset, max_timestamp, config.index_interval_bytes
+            position, size, base_offset, last_offset, max_timestamp, config.most_unindexed_bytes
         )
 
     def forget_ahead(self) -> None:

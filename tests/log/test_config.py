@@ -30,6 +30,14 @@ def test_the_cleanup_policy(policy: tuple[str, ...], compact: bool, delete: bool
 
 
 @pytest.mark.parametrize(
+    ("interval", "most"), [(0, 0), (4096, 4096), (131_072, 131_072), (2**31 - 1, 131_072)]
+)
+def test_an_index_has_entries_often_enough(interval: int, most: int) -> None:
+    config = LogConfig(index_interval_bytes=interval)
+    assert (config.most_unindexed_bytes, config.index_interval_bytes) == (most, interval)
+
+
+@pytest.mark.parametrize(
     ("policy", "max_compaction_lag_ms", "max_segment_ms"),
     [
         ("compact", 1000, 1000),

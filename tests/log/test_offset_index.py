@@ -1,5 +1,6 @@
 """The offset index: bytes, and the position from which on to look."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import FILES
 from kafkalite.log.offset_index import OffsetIndex
+from tests.log.compacted import clean, put
 
 
 def test_time_index_and_offset_index_are_kafkas(disk: Any) -> None:
@@ -27,6 +29,33 @@ def test_time_index_and_offset_index_are_kafkas(disk: Any) -> None:
     assert times == b"".join(
         (disk.now_ms + offset).to_bytes(8) + offset.to_bytes(4) for offset in (1, 2)
     )
+
+
+@pytest.mark.parametrize("way", ["appended", "after a crash", "as a follower", "compacted"])
+def test_little_is_to_be_looked_through_whatever_the_interval(disk: Any, way: str) -> None:
+    """A Fetch goes through all that is between two entries in one go."""
+    config = LogConfig(
+        index_interval_bytes=2**31 - 1,
+        cleanup_policy=("compact",) if way == "compacted" else ("delete",),
+        min_cleanable_dirty_ratio=0.0,
+    )
+    log = disk.log(config=config)
+    for number in range(40):
+        put(disk, log, (b"%d" % number, bytes(10_000)))
+    if way == "after a crash":
+        log.close_files()
+        log = disk.log(config=config)
+    if way == "as a follower":
+        whole = log.read(0, 1 << 20, upper_bound=log.log_end_offset).records.read()
+        log = disk.log("topic-1", config=config)
+        assert log.append_as_follower(whole) == 40
+    if way == "compacted":
+        log.roll()
+        put(disk, log, (b"0", b"the last"))
+        clean(log)
+    first = next(iter(log.segments))
+    found = [first.offset_index.lookup(offset)[1] for offset in range(40)]
+    assert max(after - before for before, after in pairwise([*found, first.size])) < 150_000
 
 
 ENTRIES = [(102, 500), (110, 900), (140, 4000)]
