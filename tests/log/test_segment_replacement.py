@@ -5,14 +5,17 @@ from typing import Any
 
 import pytest
 
+from kafkalite.log.cleaner import cleanable_part
+from kafkalite.log.compaction import Compaction
+from kafkalite.log.config import LogConfig
 from kafkalite.log.disk_wait import without_threads
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.segment import LogSegment
-from kafkalite.log.segment_replacement import group_by_size, replace_segments
+from kafkalite.log.segment_replacement import MOST_TOGETHER, group_by_size, replace_segments
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import Record, RecordBatch, build_batch
-from tests.log.compacted import COMPACT, put
+from tests.log.compacted import COMPACT, kept, put
 from tests.log.faults import FaultyFiles
 
 
@@ -22,11 +25,51 @@ def test_segments_are_grouped_by_size(disk: Any) -> None:
         put(disk, log, (b"a", b"%d" % i))
     segments = list(log.segments)[:-1]
     total = sum(segment.size for segment in segments)
-    assert group_by_size(segments, total, 10**6, 30) == [segments]
-    assert group_by_size(segments, total - 1, 10**6, 30) == [segments[:-1], segments[-1:]]
-    assert group_by_size(segments, 1, 10**6, 30) == [[segment] for segment in segments]
-    assert group_by_size(segments, total, 8, 30) != [segments]
-    assert group_by_size(segments, total, 10**6, 2**31 + 1) == [segments[:-1], segments[-1:]]
+
+    def grouped(*limits: int) -> list[list[LogSegment]]:
+        return [*group_by_size(segments, *limits)]
+
+    assert grouped(total, 10**6, 30) == [segments]
+    assert grouped(total - 1, 10**6, 30) == [segments[:-1], segments[-1:]]
+    assert grouped(1, 10**6, 30) == [[segment] for segment in segments]
+    assert grouped(total, 8, 30) != [segments]
+    assert grouped(total, 10**6, 2**31 + 1) == [segments[:-1], segments[-1:]]
+    assert [*group_by_size([], total, 10**6, 30)] == []
+
+
+def test_not_too_many_segments_are_replaced_in_one_go(disk: Any) -> None:
+    log = disk.log(config=LogConfig(cleanup_policy=("compact",), segment_ms=1))
+    for i in range(2 * MOST_TOGETHER + 2):
+        disk.now_ms += 10
+        put(disk, log, (b"%d" % i, b"v"))
+    segments = list(log.segments)[:-1]
+    sizes = [len(group) for group in group_by_size(segments, 1 << 30, 1 << 20, 1000)]
+    assert sizes == [MOST_TOGETHER, MOST_TOGETHER, 1]
+
+
+def test_many_segments_are_compacted_in_many_steps(disk: Any, records: Any) -> None:
+    """For each of them the transactions are looked for in all others."""
+    config = LogConfig(cleanup_policy=("compact",), segment_ms=1, min_cleanable_dirty_ratio=0.0)
+    log = disk.log(config=config)
+    count = 500
+    for i in range(count):
+        disk.now_ms += 10
+        put(disk, log, (b"%d" % (i % 7), b"%d" % i))
+    part = cleanable_part(log, 0)
+    first, end = part.first_dirty_offset, part.first_uncleanable_offset
+    steps = Compaction(log, first, end, 1000).run()
+    mapped = 0
+    cleaned = 0
+    for step in steps:
+        if any(log.directory.glob("*.cleaned")):
+            cleaned += 1
+        else:
+            mapped += 1
+        if step.work is not None:
+            step.work()
+    assert mapped >= count - 1
+    assert cleaned >= count // 16
+    assert [offset for offset, _, _ in kept(records, log)] == [*range(count - 8, count)]
 
 
 def replace(log: Log, cleaned: LogSegment, old: list[LogSegment]) -> None:
