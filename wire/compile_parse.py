@@ -236,7 +236,7 @@ class ParserWriter(SourceWriter, ABC):
         compact = self.flexible and type_ is not plain_nullable_string
         self.length(type_.name, nullable, compact)
         self.null_or(target, nullable, compact)
-        self.long_one(type_)
+        self.count_long(type_)
         cut = f"buf[pos : (pos := pos + n{' - 1' if compact else ''})]"
         if type_.name == "records" and not self.copies_records:
             self.uses_view = True
@@ -252,7 +252,7 @@ class ParserWriter(SourceWriter, ABC):
             self.write(f"{target} = {cut}.decode()")
         self.indent -= nullable
 
-    def long_one(self, type_: FieldType[Any]) -> None:
+    def count_long(self, type_: FieldType[Any]) -> None:
         """Counts text or bytes that are long as elements, each of so many bytes."""
         is_view = type_.name == "records" and not self.copies_records
         if is_view or not (self.yields or self.mode is Mode.COUNTED):

@@ -1,4 +1,4 @@
-"""Requests of 200,000 elements, or of 80 MB: of any API, in any of its lists. They keep nobody
+"""Requests of 200,000 elements, or of 98 MB: of any API, in any of its lists. They keep nobody
 waiting."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -36,12 +36,15 @@ COUNT: Final = int(os.environ.get("KAFKALITE_ELEMENTS", "200000"))
 MOST_MS: Final = "20"
 SECONDS: Final = 60.0
 TEXT_BYTES: Final = 32_000
-TEXTS_BYTES: Final = 80_000_000
-BLOB_BYTES: Final = 45_000_000
+# A frame may have 104,857,600 bytes.
+FRAME_BYTES: Final = 98_000_000
 WITH_BYTES: Final = [
     api.key for api in APIS.values() if has_bytes(request_class(api.key), api.max_version)
 ]
 CASES: Final = [*lists(), *((key, APIS[key].max_version) for key in FREQUENT)]
+NAMES: Final = [f"{key.name} v{version}" for key, version in CASES]
+Names = tuple[str, ...]
+"""A list of a request, by the names of the fields that lead there."""
 
 
 def create_topic(broker: Kafkalite) -> UUID:
@@ -72,58 +75,74 @@ def watched_broker(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
         broker.stop()
 
 
+def ask_each_list(
+    broker: Kafkalite,
+    key: ApiKey,
+    version: int,
+    topic_id: UUID,
+    large: Callable[[bool, Names], bytes],
+) -> None:
+    """Ask what `large` makes of each list, with known elements (True) and with new ones."""
+    for path in paths(request_class(key), version):
+        for known in (True, False):
+            small = Filling(version, 1, topic_id, known=known).frame(key, path)
+            ask(broker, small)
+            ask(broker, large(known, path))
+            # The one after it is answered when what it left behind is gone, too.
+            ask(broker, small)
+            assert list(held()) == [], (path, known)
+
+
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("key", "version"), CASES, ids=[f"{key.name} v{version}" for key, version in CASES]
-)
+@pytest.mark.parametrize(("key", "version"), CASES, ids=NAMES)
 def test_a_long_list_does_not_hold_the_loop(
     key: ApiKey, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with watched_broker(tmp_path / "broker", monkeypatch) as broker:
         topic_id = create_topic(broker)
-        for path in paths(request_class(key), version):
-            for known in (True, False):
-                ask(broker, Filling(version, 1, topic_id, known=known).frame(key, path))
-                ask(broker, Filling(version, COUNT, topic_id, known=known).frame(key, path))
-                # The one after it is answered when what it left behind is gone, too.
-                ask(broker, Filling(version, 1, topic_id, known=known).frame(key, path))
-                assert list(held()) == [], (path, known)
+
+        def large(known: bool, path: Names) -> bytes:
+            return Filling(version, COUNT, topic_id, known=known).frame(key, path)
+
+        ask_each_list(broker, key, version, topic_id, large)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    ("key", "version"), CASES, ids=[f"{key.name} v{version}" for key, version in CASES]
-)
+@pytest.mark.parametrize(("key", "version"), CASES, ids=NAMES)
 def test_long_texts_do_not_hold_the_loop(
     key: ApiKey, version: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Frames of up to 80 MB, with few elements."""
+    """Frames of up to 98 MB, with few elements."""
     with watched_broker(tmp_path / "broker", monkeypatch) as broker:
         topic_id = create_topic(broker)
-        for path in paths(request_class(key), version):
-            for known in (True, False):
-                ask(broker, Filling(version, 1, topic_id, known=known).frame(key, path))
-                texts = Filling(version, 1, topic_id, known=known, text_bytes=TEXT_BYTES)
-                each = max(len(texts.frame(key, path)), TEXT_BYTES)
-                count = TEXTS_BYTES // each
-                texts = Filling(version, count, topic_id, known=known, text_bytes=TEXT_BYTES)
-                ask(broker, texts.frame(key, path))
-                ask(broker, Filling(version, 1, topic_id, known=known).frame(key, path))
-                assert list(held()) == [], (path, known)
+
+        def of_long_texts(count: int, known: bool, path: Names) -> bytes:
+            texts = Filling(version, count, topic_id, known=known, text_bytes=TEXT_BYTES)
+            return texts.frame(key, path)
+
+        def large(known: bool, path: Names) -> bytes:
+            each = max(len(of_long_texts(1, known, path)), TEXT_BYTES)
+            return of_long_texts(FRAME_BYTES // each, known, path)
+
+        ask_each_list(broker, key, version, topic_id, large)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "key", [k for k in APIS if has_bytes(request_class(k), APIS[k].max_version)]
-)
+@pytest.mark.parametrize("key", WITH_BYTES, ids=lambda key: key.name)
 def test_many_bytes_do_not_hold_the_loop(
     key: ApiKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each field of bytes has tens of megabytes."""
+    """The fields of bytes, one or two of a request, share 98 MB."""
     version = APIS[key].max_version
     with watched_broker(tmp_path / "broker", monkeypatch) as broker:
         topic_id = create_topic(broker)
-        ask(broker, Filling(version, 1, topic_id, known=True).frame(key, ()))
-        ask(broker, Filling(version, 1, topic_id, known=True, blob_bytes=BLOB_BYTES).frame(key, ()))
-        ask(broker, Filling(version, 1, topic_id, known=True).frame(key, ()))
+
+        def of_blobs(size: int) -> bytes:
+            blobs = Filling(version, 1, topic_id, known=True, blob_bytes=size)
+            return blobs.frame(key, ())
+
+        fields = len(of_blobs(2)) - len(of_blobs(1))
+        ask(broker, of_blobs(1))
+        ask(broker, of_blobs(FRAME_BYTES // fields))
+        ask(broker, of_blobs(1))
         assert list(held()) == []
