@@ -21,7 +21,13 @@ from kafkalite.wire.errors import InvalidMessage, Malformed, ProtocolViolation, 
 from kafkalite.wire.fields import InMemory, Records, most_elements
 from kafkalite.wire.headers import decode_header, response_header_version, unpack_header
 from kafkalite.wire.message_codec import build_body
-from kafkalite.wire.parse_support import PARSE_ODDITIES, Odd, TooManyElements, skip_tags
+from kafkalite.wire.parse_support import (
+    PARSE_ODDITIES,
+    Odd,
+    TooManyElements,
+    counting,
+    skip_tags_in_slices,
+)
 from kafkalite.wire.rows import SharedResponse, message_of_row
 
 # Parts of a huge response that are joined to one chunk.
@@ -129,7 +135,7 @@ class ApiCodec:
         if slowly is None:
             slowly = self._parse_slowly = self._compile(in_memoryview=True, mode=Mode.SLOW)
         try:
-            client_id, position = self._odd_header(view)
+            client_id, position = yield from self._odd_header(view)
             steps: Generator[None, None, Any] = slowly(view, position, len(view))
             body = yield from steps
         except PARSE_ODDITIES as error:
@@ -145,7 +151,7 @@ class ApiCodec:
     def _malformed(self) -> Malformed:
         return Malformed(f"{request_class(self.api_key).__name__} is malformed")
 
-    def _odd_header(self, view: InMemory) -> tuple[str | None, int]:
+    def _odd_header(self, view: InMemory) -> Generator[None, None, tuple[str | None, int]]:
         """Client id, malformed text or not, and the position after the header with its tags."""
         size = unpack_header(view)[3]
         position = 10 + max(size, 0)
@@ -154,7 +160,8 @@ class ApiCodec:
         client_id = str(view[10:position], "utf-8", "replace") if size >= 0 else None
         if self.flexible:
             count = int.from_bytes(view[position : position + 1], "big")
-            position = skip_tags(view, count, position + 1, len(view))
+            steps = skip_tags_in_slices(view, count, position + 1, len(view), counting(len(view)))
+            position = yield from steps
         return client_id, position
 
     def explain(self, frame: InMemory) -> ProtocolViolation:

@@ -16,7 +16,6 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from kafkalite.wire.compile_source import (
-    BYTES_OF_COUNTED,
     FEW,
     FORMATS,
     PLAIN_LENGTHS,
@@ -30,7 +29,7 @@ from kafkalite.wire.fields import (
     plain_nullable_string,
     unsigned_varint,
 )
-from kafkalite.wire.parse_support import Odd
+from kafkalite.wire.parse_support import BYTES_OF_COUNTED, Odd
 from kafkalite.wire.schema import Field, Shape, fields_of
 
 # Exceptions of a generated builder for values that are not for it.

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from kafkalite.wire.compile_build import Builder, BuilderWriter
 from kafkalite.wire.compile_parse import Mode, Parser, ParserWriter
+from kafkalite.wire.parse_support import BYTES_OF_COUNTED
 from kafkalite.wire.schema import UNKNOWN, Field, fields_of
 
 
@@ -41,12 +42,15 @@ class MessageParserWriter(ParserWriter):
 
     def tags(self, class_: type[Any], value: str, declared: bool, count_and_pos: str) -> None:
         """A tag section that is not empty."""
-        take = ", take" if self.counted else ""
         if declared:
-            parser = self.tag_parser(class_)
-            self.write(f"    pos = {parser}({value}, buf, {count_and_pos}, end{take})")
+            call = self.call_tags(self.tag_parser(class_), f"{value}, buf, {count_and_pos}, end")
+            self.write(f"    pos = {call}")
+        elif self.yields:
+            self.write(f"    pos = {self.call_tags('skip_tags', f'buf, {count_and_pos}, end')}")
+            self.write(f"    {value}.{UNKNOWN} = ()")
         else:
-            self.write(f"    {value}.{UNKNOWN}, pos = unknown_tags(buf, {count_and_pos}{take})")
+            call = self.call_tags("unknown_tags", f"buf, {count_and_pos}")
+            self.write(f"    {value}.{UNKNOWN}, pos = {call}")
 
     def default(self, field: Field, target: str) -> None:
         if isinstance(field.default, list):
@@ -66,11 +70,13 @@ class MessageParserWriter(ParserWriter):
         self.write(f"{target}.{UNKNOWN} = ()")
 
     def tag_parser(self, class_: type[Any]) -> str:
+        long = [f"if size >= {BYTES_OF_COUNTED}:", f"    take(size // {BYTES_OF_COUNTED})"]
+        count = long if self.counted else []
         return self.tag_function(
             class_,
             "o0, ",
             begin=["unknown = []"],
-            unknown=["unknown.append((tag, bytes(buf[pos:last])))"],
+            unknown=[*count, "unknown.append((tag, bytes(buf[pos:last])))"],
             end=[f"o0.{UNKNOWN} = tuple(unknown)", "return pos"],
         )
 

@@ -27,7 +27,6 @@ from struct import Struct, unpack_from
 from typing import Any, TypeAlias
 
 from kafkalite.wire.compile_source import (
-    BYTES_OF_COUNTED,
     FEW,
     FORMATS,
     NUMBERS_AT_ONCE,
@@ -35,15 +34,20 @@ from kafkalite.wire.compile_source import (
     STEP,
     TIMES,
     SourceWriter,
+    smallest_size,
 )
 from kafkalite.wire.fields import NUMBERS_OF_ELEMENT, FieldType, plain_nullable_string
 from kafkalite.wire.parse_support import (
+    BYTES_OF_COUNTED,
     NO_ELEMENTS,
+    SHORT_SECTION,
     copied,
     counting,
     counting_few,
     long_string,
     long_varint,
+    skip_tags,
+    skip_tags_in_slices,
     tag_count,
     unknown_tags,
     uuid_of,
@@ -54,32 +58,12 @@ from kafkalite.wire.schema import Field, Shape, fields_of
 Parser: TypeAlias = Callable[[Any, int, int], Any]
 
 
-def smallest_size(element: FieldType[Any] | type[Any], version: int, *, flexible: bool) -> int:
-    """Bytes that an element of an array takes at least."""
-    if isinstance(element, FieldType):
-        if element.name in FORMATS:
-            return FORMATS[element.name][1]
-        is_compact = flexible and element is not plain_nullable_string
-        return 1 if is_compact else PLAIN_LENGTHS.get(element.name, ("i", 4))[1]
-    size = 1 if flexible else 0  # of the tags
-    for field in fields_of(element):
-        if field.tag is not None or not field.is_in(version):
-            continue
-        if field.shape is Shape.ARRAY:
-            size += 1 if flexible else 4
-        elif isinstance(field.element, type) and field.nullable_in(version):
-            size += 1
-        else:
-            size += smallest_size(field.element, version, flexible=flexible)
-    return size
-
-
 class Mode(Enum):
     """FAST: for frames too small to hold many elements; it counts none.
 
     COUNTED: raises ManyElements for a frame whose elements would hold the loop for too long. SLOW:
     a generator that yields now and then, counts up to `most_elements` (fields.py), and reads
-    malformed text as Kafka does.
+    malformed text as Kafka does. It passes over unknown tagged fields.
     """
 
     FAST = "fast"
@@ -100,6 +84,7 @@ class ParserWriter(SourceWriter, ABC):
             "counting": counting_few if mode is Mode.COUNTED else counting,
             "long_string": long_string,
             "long_varint": long_varint,
+            "skip_tags": skip_tags_in_slices if mode is Mode.SLOW else skip_tags,
             "tag_count": tag_count,
             "new": object.__new__,
             "unknown_tags": unknown_tags,
@@ -112,13 +97,10 @@ class ParserWriter(SourceWriter, ABC):
         self.copies_records = False
         self.mode = mode
         self.counted = mode is not Mode.FAST
+        self.yields = mode is Mode.SLOW
         self.run: list[tuple[str, int, str]] = []
         self.after_run: list[str] = []
         self.uses_view = False
-
-    @property
-    def yields(self) -> bool:
-        return self.mode is Mode.SLOW and not self.in_function
 
     @abstractmethod
     def target(self, field: Field, depth: int) -> str:
@@ -244,7 +226,7 @@ class ParserWriter(SourceWriter, ABC):
         elif type_.name in ("bytes", "records"):
             make = "yield from copied" if self.yields else "bytes"
             self.write(f"{target} = {f'{make}({cut})' if self.in_memoryview else cut}")
-        elif self.mode is Mode.SLOW:
+        elif self.yields:
             self.write(f'{target} = str({cut}, "utf-8", "replace")')
         elif self.in_memoryview:
             self.write(f'{target} = str({cut}, "utf-8")')
@@ -255,7 +237,7 @@ class ParserWriter(SourceWriter, ABC):
     def count_long(self, type_: FieldType[Any]) -> None:
         """Counts text or bytes that are long as elements, each of so many bytes."""
         is_view = type_.name == "records" and not self.copies_records
-        if is_view or not (self.yields or self.mode is Mode.COUNTED):
+        if is_view or not self.counted:
             return
         self.write(f"if n >= {BYTES_OF_COUNTED}:")
         counted = f"min(n, end - pos) // {BYTES_OF_COUNTED}"
@@ -300,12 +282,16 @@ class ParserWriter(SourceWriter, ABC):
             value = self.struct(element, depth + 1)
             self.end_run()
             self.write(f"{items}.append({value})")
+        self.count_one()
+        self.indent -= 1
+
+    def count_one(self) -> None:
+        """Counts an element or a tagged field of a step."""
         if self.yields:
             self.write("count += 1")
             self.write(f"if count > {STEP}:")
             self.write("    count = 0")
             self.write("    yield")
-        self.indent -= 1
 
     def numbers(self, format_: str, size: int, target: str) -> None:
         """An array of numbers of one size."""
@@ -340,25 +326,36 @@ class ParserWriter(SourceWriter, ABC):
     ) -> str:
         name = f"tags_of_{class_.__name__}"
         take = ", take" if self.counted else ""
-        with self.own_function(f"def {name}({parameters}buf, count, pos, end{take}):"):
-            self.write("if count > 127:")
-            self.write("    count, pos = tag_count(buf, pos)")
+        with self.own_function(f"def {name}({parameters}buf, tags, pos, end{take}):"):
+            self.write("if tags > 127:")
+            self.write("    tags, pos = tag_count(buf, pos)")
             if self.counted:
-                self.write("take(count)")
+                self.write("take(tags)")
+            if self.yields:
+                self.write("count = 0")
             self.write_all(begin)
-            self.write("for _ in range(count):")
+            self.write("for _ in range(tags):")
             self.indent = 2
+            self.count_one()
             self.write("tag, pos = varint(buf, pos)")
             self.write("size, pos = varint(buf, pos)")
             self.write("last = pos + size")
             for field in fields_of(class_):
                 if field.tag is not None and field.is_in(self.version):
                     self.tagged(field)
-            self.write_all(unknown)
+            self.write_all([] if self.yields else unknown)
             self.write("pos = last")
             self.indent = 1
+            if self.yields:
+                self.write(f"if count > {SHORT_SECTION}:")
+                self.write("    yield")
             self.write_all(end)
         return name
+
+    def call_tags(self, function: str, arguments: str) -> str:
+        """A call of a function that reads a tag section."""
+        call = f"{function}({arguments}{', take' if self.counted else ''})"
+        return f"yield from {call}" if self.yields else call
 
     def tagged(self, field: Field) -> None:
         """Reads one tagged field, whose size must be the one before it."""

@@ -25,7 +25,6 @@ from kafkalite.wire.compile_build import Builder, BuilderWriter
 from kafkalite.wire.compile_parse import Mode, Parser, ParserWriter
 from kafkalite.wire.compile_source import FEW, FORMATS, format_of_numbers
 from kafkalite.wire.fields import NO_UUID, FieldType, plain_nullable_string
-from kafkalite.wire.parse_support import skip_tags
 from kafkalite.wire.rows import default_row, default_value
 from kafkalite.wire.schema import Field, KeptRow, Shape, fields_of, has_kept_rows
 
@@ -48,7 +47,6 @@ class RowParserWriter(ParserWriter):
         # Frames that are bytes are small: to copy their records costs less than to make views.
         self.copies_records = not in_memoryview
         self.names["NO_UUID"] = NO_UUID
-        self.names["skip_tags"] = skip_tags
 
     def target(self, field: Field, depth: int) -> str:
         return f"{field.name}{depth}"
@@ -97,12 +95,13 @@ class RowParserWriter(ParserWriter):
 
     def row_tags(self, class_: type[Any], tagged: list[Field], depth: int) -> None:
         """A tag section: its declared fields as local variables."""
-        take = ", take" if self.counted else ""
         targets = "".join(f", {self.target(field, depth)}" for field in tagged)
 
         def tags(count_and_pos: str) -> None:
             function = self.tag_parser(class_) if tagged else "skip_tags"
-            self.write(f"    pos{targets} = {function}(buf, {count_and_pos}, end{take})")
+            self.write(
+                f"    pos{targets} = {self.call_tags(function, f'buf, {count_and_pos}, end')}"
+            )
 
         for field in tagged:
             self.write(f"{self.target(field, depth)} = {_expression(default_value(field))}")

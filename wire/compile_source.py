@@ -10,14 +10,12 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from kafkalite.wire.fields import FieldType
+from kafkalite.wire.fields import FieldType, plain_nullable_string
 from kafkalite.wire.parse_support import Odd
 from kafkalite.wire.schema import Shape, fields_of
 
 # Elements between two yields of a generated generator, less one.
 STEP: Final = 255
-# So many bytes of a long text count as an element: to copy them takes less than to make one.
-BYTES_OF_COUNTED: Final = 1024
 # Numbers of an array that a slow parser reads at once.
 NUMBERS_AT_ONCE: Final = 8192
 
@@ -36,6 +34,26 @@ FORMATS: Final = {
 PLAIN_LENGTHS: Final = {"string": ("h", 2), "bytes": ("i", 4), "records": ("i", 4)}
 FEW: Final = 8  # arrays shorter than this have their own struct.Struct
 TIMES: Final = [(None,) * n for n in range(FEW)]  # to go through, quicker than a range is made
+
+
+def smallest_size(element: FieldType[Any] | type[Any], version: int, *, flexible: bool) -> int:
+    """Bytes that an element of an array takes at least."""
+    if isinstance(element, FieldType):
+        if element.name in FORMATS:
+            return FORMATS[element.name][1]
+        is_compact = flexible and element is not plain_nullable_string
+        return 1 if is_compact else PLAIN_LENGTHS.get(element.name, ("i", 4))[1]
+    size = 1 if flexible else 0  # of the tags
+    for field in fields_of(element):
+        if field.tag is not None or not field.is_in(version):
+            continue
+        if field.shape is Shape.ARRAY:
+            size += 1 if flexible else 4
+        elif isinstance(field.element, type) and field.nullable_in(version):
+            size += 1
+        else:
+            size += smallest_size(field.element, version, flexible=flexible)
+    return size
 
 
 def format_of_numbers(class_: type[Any], version: int) -> str | None:

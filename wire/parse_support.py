@@ -38,6 +38,11 @@ PARSE_ODDITIES: Final = (Odd, IndexError, ValueError, struct.error)
 # Array elements and tagged fields of a frame that are made in one go: some 2 ms of work.
 FEW_ELEMENTS: Final = 4096
 _COPIED_AT_ONCE: Final = 1 << 20
+_TAGS_AT_ONCE: Final = 127  # the most whose count is one byte
+# Shorter tag sections are part of the step of the element that they are in.
+SHORT_SECTION: Final = 16
+# So many bytes that are copied count as an element: it takes less than to make one.
+BYTES_OF_COUNTED: Final = 1024
 
 
 class Count:
@@ -121,6 +126,8 @@ def unknown_tags(
     for _ in range(count):
         tag, pos = varint(buf, pos)
         size, pos = varint(buf, pos)
+        if take is not None and size >= BYTES_OF_COUNTED:
+            take(size // BYTES_OF_COUNTED)
         tags.append((tag, bytes(buf[pos : pos + size])))
         pos += size
     return tuple(tags), pos
@@ -138,6 +145,20 @@ def skip_tags(
         _, pos = varint(buf, pos)
         size, pos = varint(buf, pos)
         pos += size
+    return pos
+
+
+def skip_tags_in_slices(
+    buf: Any, count: int, pos: int, end: int, take: Callable[[int], None]
+) -> Generator[None, None, int]:
+    """`skip_tags` in slices: yields in long sections."""
+    if count > 127:
+        count, pos = tag_count(buf, pos)
+    take(count)
+    for start in range(0, count, _TAGS_AT_ONCE):
+        pos = skip_tags(buf, min(count - start, _TAGS_AT_ONCE), pos, end)
+        if count > SHORT_SECTION:
+            yield
     return pos
 
 

@@ -21,6 +21,9 @@ from conformance.harness.watched_loops import VARIABLE, held
 from kafkalite.apis import APIS
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class
+from kafkalite.wire.fields import unsigned_varint
+from kafkalite.wire.headers import unpack_header
+from kafkalite.wire.schema import message_of
 from tests.kafkalite.many_elements import (
     FREQUENT,
     PARTITIONS,
@@ -41,6 +44,12 @@ FRAME_BYTES: Final = 98_000_000
 WITH_BYTES: Final = [
     api.key for api in APIS.values() if has_bytes(request_class(api.key), api.max_version)
 ]
+FLEXIBLE: Final = [
+    api.key
+    for api in APIS.values()
+    if message_of(request_class(api.key)).is_flexible(api.max_version)
+]
+TAGS: Final = 300_000
 CASES: Final = [*lists(), *((key, APIS[key].max_version) for key in FREQUENT)]
 NAMES: Final = [f"{key.name} v{version}" for key, version in CASES]
 Names = tuple[str, ...]
@@ -146,3 +155,23 @@ def test_many_bytes_do_not_hold_the_loop(
         ask(broker, of_blobs(FRAME_BYTES // fields))
         ask(broker, of_blobs(1))
         assert list(held()) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("key", FLEXIBLE, ids=lambda key: key.name)
+def test_unknown_tagged_fields_do_not_hold_the_loop(
+    key: ApiKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the request itself, and of its header."""
+    version = APIS[key].max_version
+    with watched_broker(tmp_path / "broker", monkeypatch) as broker:
+        frame = Filling(version, 1, create_topic(broker), known=True).frame(key, ())
+        after_client_id = 10 + unpack_header(frame)[3]
+        many = unsigned_varint(TAGS) + b"\x63\7unknown" * TAGS
+        long = b"\1\x63" + unsigned_varint(FRAME_BYTES) + bytes(FRAME_BYTES)
+        for tags in (many, long):
+            ask(broker, frame)
+            ask(broker, frame[:-1] + tags)
+            ask(broker, frame[:after_client_id] + tags + frame[after_client_id + 1 :])
+            ask(broker, frame)
+            assert list(held()) == []

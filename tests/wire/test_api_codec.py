@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from copy import copy
 from itertools import pairwise
 from typing import Any
 
@@ -11,10 +12,15 @@ import pytest
 from kafkalite.wire.api_codec import ApiCodec, codec_of, drained
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_request, decode_response, encode_request
-from kafkalite.wire.errors import InvalidMessage, Malformed
+from kafkalite.wire.errors import InvalidMessage, Malformed, ProtocolViolation
 from kafkalite.wire.fields import unsigned_varint
 from kafkalite.wire.message_codec import join
-from kafkalite.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
+from kafkalite.wire.messages.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from kafkalite.wire.messages.metadata import (
     MetadataRequest,
@@ -138,6 +144,65 @@ def test_very_many_bytes_are_copied_in_slices(rows: bool) -> None:
     assert len(list(codec.parse_in_slices(frame))) >= len(whole) >> 20
     _, body = drained(codec.parse_in_slices(frame))
     assert body == (rows_of(request) if rows else request)
+
+
+# With tagged fields that are declared (Fetch) and without.
+TAGGED = {ApiKey.FETCH: FetchRequest(), ApiKey.METADATA: MetadataRequest([])}
+MANY_TAGS = unsigned_varint(20_000) + b"\x63\3abc" * 20_000
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("key", TAGGED)
+def test_very_many_unknown_tags_are_passed_over_in_slices(key: int, rows: bool) -> None:
+    codec = codec_of(key, 12, rows=rows)
+    whole = join(encode_request(key, 12, 7, "me", TAGGED[key]))[4:]
+    frame = memoryview(whole[:-1] + MANY_TAGS)
+    with pytest.raises(ManyElements):
+        codec.parse(frame, 2)
+    assert len(list(codec.parse_in_slices(frame))) >= 20_000 // 256
+    body: Any = drained(codec.parse_in_slices(frame))[1]
+    assert body == (rows_of(TAGGED[key]) if rows else TAGGED[key])
+
+
+@pytest.mark.parametrize("rows", [False, True])
+@pytest.mark.parametrize("key", TAGGED)
+def test_unknown_tags_of_many_bytes_are_passed_over(key: int, rows: bool) -> None:
+    codec = codec_of(key, 12, rows=rows)
+    body: Any = copy(TAGGED[key])
+    body.unknown_tagged_fields = ((99, bytes(10_000_000)),)
+    frame = memoryview(join(encode_request(key, 12, 7, "me", body))[4:])
+    if not rows:
+        with pytest.raises(ManyElements):
+            codec.parse(frame, 2)
+    assert drained(codec.parse_in_slices(frame))[1] == (rows_of(body) if rows else TAGGED[key])
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_very_many_tags_of_elements_are_passed_over_in_slices(rows: bool) -> None:
+    topic = MetadataRequestTopic(name="t")
+    topic.unknown_tagged_fields = tuple((99 + n, b"") for n in range(100))
+    codec = codec_of(3, 12, rows=rows)
+    request = MetadataRequest([topic] * 200)
+    frame = memoryview(join(encode_request(3, 12, 7, "me", request))[4:])
+    with pytest.raises(ManyElements):
+        codec.parse(frame, 2)
+    assert len(list(codec.parse_in_slices(frame))) >= 200 * 100 // 256
+    request = MetadataRequest([MetadataRequestTopic(name="t")] * 200)
+    body = drained(codec.parse_in_slices(frame))[1]
+    assert body == (rows_of(request) if rows else request)
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_very_many_tags_of_a_header_are_passed_over_in_slices(rows: bool) -> None:
+    codec = codec_of(12, 4, rows=rows)
+    frame = memoryview(HEARTBEAT_4.replace(b"me\0", b"me" + MANY_TAGS))
+    with pytest.raises(Malformed):
+        codec.parse(frame, 2)
+    assert len(list(codec.parse_in_slices(frame))) >= 20_000 // 256
+    assert drained(codec.parse_in_slices(frame)) == codec.parse(HEARTBEAT_4, 2)
+    frame = memoryview(HEARTBEAT_4.replace(b"me\0", b"me" + unsigned_varint(50_000)))
+    with pytest.raises(ProtocolViolation, match="more than 32,771"):
+        drained(codec.parse_in_slices(frame))
 
 
 @pytest.mark.parametrize("rows", [False, True])

@@ -5,6 +5,7 @@ from uuid import UUID
 
 import pytest
 
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.fields import MAX_STRING_BYTES, unsigned_varint
 from kafkalite.wire.parse_support import (
     FEW_ELEMENTS,
@@ -17,6 +18,7 @@ from kafkalite.wire.parse_support import (
     long_string,
     long_varint,
     skip_tags,
+    skip_tags_in_slices,
     tag_count,
     unknown_tags,
     uuid_of,
@@ -79,6 +81,26 @@ def test_tags_are_counted_before_they_are_read(read) -> None:
     assert taken == [2]
     with pytest.raises(TooManyElements):
         read(TAGS, 2, 0, refuse)
+
+
+def test_many_bytes_of_tags_are_counted() -> None:
+    taken: list[int] = []
+    buffer = b"\5" + unsigned_varint(5000) + bytes(5000)
+    unknown_tags(buffer, 1, 0, taken.append)
+    assert taken == [1, 4]
+
+
+@pytest.mark.parametrize(("count", "steps"), [(0, 0), (16, 0), (17, 1), (127, 1), (128, 2)])
+def test_long_tag_sections_are_passed_over_in_slices(count: int, steps: int) -> None:
+    buffer = unsigned_varint(count) + b"\7\3abc" * count + b"!"
+    taken: list[int] = []
+    skipping = skip_tags_in_slices(buffer, buffer[0], 1, len(buffer), taken.append)
+    assert sum(1 for _ in skipping) == steps
+    skipping = skip_tags_in_slices(buffer, buffer[0], 1, len(buffer), taken.append)
+    assert drained(skipping) == len(buffer) - 1
+    assert taken == [count, count]
+    with pytest.raises(TooManyElements):
+        next(skip_tags_in_slices(TAGS, 2, 0, 99, refuse))
 
 
 def refuse(count: int) -> None:
