@@ -17,6 +17,7 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.codec import encode_request
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.fields import unsigned_varint
 from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages.create_topics import (
     CreatableTopic,
@@ -84,6 +85,23 @@ def odd_delete_records(count: int) -> bytes:
     return struct.pack(">hhih", 21, 0, 7, -1) + topics + partitions + struct.pack(">i", 1000)
 
 
+def sync_group(size: int) -> bytes:
+    """SyncGroup 0 with one assignment of so many bytes."""
+    group = struct.pack(">h1sih1si", 1, b"g", 3, 1, b"m", 1)
+    return (
+        struct.pack(">hhih", 14, 0, 7, -1)
+        + group
+        + struct.pack(">h1si", 1, b"m", size)
+        + bytes(size)
+    )
+
+
+def unknown_tags(count: int) -> bytes:
+    """Heartbeat 4 with so many tagged fields that nobody knows, and as many in its header."""
+    tags = unsigned_varint(count) + b"\x63\7unknown" * count
+    return struct.pack(">hhih", 12, 4, 7, -1) + tags + b"\2g\0\0\0\3\2m\0" + tags
+
+
 async def ask(b: test_broker, body: bytes) -> bytes:
     host, _, port = b.bootstrap.rpartition(":")
     async with await trio.open_tcp_stream(host, int(port)) as stream:
@@ -107,10 +125,12 @@ async def ask(b: test_broker, body: bytes) -> bytes:
         (lambda: metadata(COUNT)[:-20], 0),
         (lambda: offset_fetch(COUNT)[:-20], 0),
         (lambda: metadata(500)[:-20], 0),  # one that is explained
+        (lambda: sync_group(90_000_000)[:-20], 0),
+        (lambda: unknown_tags(300_000), 10),
     ],
     ids=[
         *("metadata", "odd metadata", "offset fetch", "odd delete records"),
-        *("broken", "broken offset fetch", "explained"),
+        *("broken", "broken offset fetch", "explained", "broken and large", "unknown tags"),
     ],
 )
 async def test_a_huge_request_does_not_hold_the_loop(
