@@ -217,14 +217,9 @@ class OffsetRequests:
             (
                 topic,
                 self._topics.topic_id(topic) or NO_TOPIC_ID,
-                [
-                    fetched(
-                        partition,
-                        committed,
-                        unstable=require_stable and table.is_pending(group_id, topic, partition),
-                    )
-                    for partition, committed in partitions.items()
-                ],
+                fetch_topic(
+                    table, group_id, (topic, NO_TOPIC_ID, list(partitions)), require_stable
+                ),
             )
             for topic, partitions in table.of_group(group_id).items()
         ]
@@ -357,21 +352,15 @@ def fetch_topic(
     rows: list[OffsetFetchResponsePartitionsRow] = []
     for partition in partitions:
         committed = of_topic.get(partition)
-        if committed is not None and not committed.is_of(topic_id):
-            committed = None
-        unstable = require_stable and table.is_pending(group_id, name, partition)
-        rows.append(fetched(partition, committed, unstable=unstable))
+        if require_stable and table.is_pending(group_id, name, partition):
+            code = ErrorCode.UNSTABLE_OFFSET_COMMIT
+            rows.append((partition, NO_OFFSET, NO_EPOCH, "", code))
+        elif committed is None or not committed.is_of(topic_id):
+            rows.append((partition, NO_OFFSET, NO_EPOCH, "", 0))
+        else:
+            offset, epoch = committed.offset, committed.leader_epoch
+            rows.append((partition, offset, epoch, committed.metadata, 0))
     return rows
-
-
-def fetched(
-    partition: int, committed: CommittedOffset | None, *, unstable: bool
-) -> OffsetFetchResponsePartitionsRow:
-    if unstable:
-        return partition, NO_OFFSET, NO_EPOCH, "", ErrorCode.UNSTABLE_OFFSET_COMMIT
-    if committed is None:
-        return partition, NO_OFFSET, NO_EPOCH, "", 0
-    return partition, committed.offset, committed.leader_epoch, committed.metadata, 0
 
 
 class OffsetExpiry(NamedTuple):

@@ -37,6 +37,8 @@ from kafkalite.wire.record_batch import (
 _MOST_BRIEF_RECORDS: Final = 1000
 _MOST_BRIEF_COMPRESSED_BYTES: Final = 1024
 _MOST_SEARCHED: Final = 16
+# A largest timestamp that the time index has not been asked for yet.
+UNREAD: Final = -2
 
 
 class TimestampAndOffset(NamedTuple):
@@ -74,7 +76,9 @@ class ReadableSegment:
         )
         # The first batch's timestamp, by which the segment rolls; None: not read yet.
         self._first_timestamp: int | None = None
-        self._largest: TimestampAndOffset | None = None
+        # Two numbers, as most appends change them: a tuple takes longer to make than to index.
+        self._largest_timestamp = UNREAD
+        self._largest_offset = base_offset
         self._recent = RecentBatches()
         self._files = files
         # The results of the last searches in threads; a batch never changes.
@@ -90,9 +94,13 @@ class ReadableSegment:
     @property
     def largest(self) -> TimestampAndOffset:
         """The largest timestamp, with the last offset of its batch; (-1, ...) if there is none."""
-        if self._largest is None:
-            self._largest = TimestampAndOffset(*self.time_index.last())
-        return self._largest
+        if self._largest_timestamp == UNREAD:
+            self.read_largest()
+        return TimestampAndOffset(self._largest_timestamp, self._largest_offset)
+
+    def read_largest(self) -> None:
+        """Take the largest timestamp of the time index, which is the segment's if it is closed."""
+        self._largest_timestamp, self._largest_offset = self.time_index.last()
 
     @property
     def first_timestamp(self) -> int:

@@ -20,7 +20,7 @@ from kafkalite.log.files import (
 )
 from kafkalite.log.offset_index import MAX_RELATIVE_OFFSET
 from kafkalite.log.open_files import OpenFiles
-from kafkalite.log.readable_segment import ReadableSegment, TimestampAndOffset
+from kafkalite.log.readable_segment import UNREAD, ReadableSegment
 from kafkalite.wire.record_batch import NO_TIMESTAMP
 
 # A number of this module is a constant in its machine code.
@@ -62,7 +62,7 @@ class LogSegment(ReadableSegment):
         """
         segment = cls(directory, base_offset, open_files, second_suffix=second_suffix)
         segment.created_ms = now_ms
-        segment._largest = TimestampAndOffset(NO_TIMESTAMP, base_offset)
+        segment._largest_timestamp = NO_TIMESTAMP
         segment._has_file = False
         for index in segment.indexes:
             index.reset()
@@ -182,9 +182,10 @@ class LogSegment(ReadableSegment):
         """Index a batch that is in the file at `position`: just appended, or found by recovery."""
         if position == 0:
             self._first_timestamp = max_timestamp
-        largest = self._largest or self.largest
-        if max_timestamp > largest[0]:
-            self._largest = TimestampAndOffset(max_timestamp, last_offset)
+        if self._largest_timestamp == UNREAD:
+            self.read_largest()
+        if max_timestamp > self._largest_timestamp:
+            self._largest_timestamp, self._largest_offset = max_timestamp, last_offset
         if self._bytes_since_index_entry > index_interval_bytes:
             self.offset_index.append(last_offset, position)
             self.time_index.maybe_append(*self.largest)
@@ -256,7 +257,7 @@ class LogSegment(ReadableSegment):
         for index in self.indexes:
             index.reset()
         self._first_timestamp = None
-        self._largest = TimestampAndOffset(NO_TIMESTAMP, self.base_offset)
+        self._largest_timestamp, self._largest_offset = NO_TIMESTAMP, self.base_offset
         self._is_index_full = None
         self._bytes_since_index_entry = 0
         self._recent.forget()
@@ -320,9 +321,9 @@ class LogSegment(ReadableSegment):
         self._first_timestamp = None
         self._is_index_full = None
         self._bytes_since_index_entry = 0
-        self._largest = None
+        self._largest_timestamp = UNREAD
         if self.size:
-            self._largest = self._scan_largest()
+            self._largest_timestamp, self._largest_offset = self._scan_largest()
         return end
 
     def rename(self, directory: Path, second_suffix: str) -> None:
