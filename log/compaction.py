@@ -103,8 +103,8 @@ class Compaction:
 
     def _flush(self) -> Iterator[Step]:
         """Flush the inactive segments: newer records must be safe before the older ones go."""
-        flush = begin_flush(self._log, self._log.segments.active.base_offset)
-        if flush is not None:
+        end_offset = self._log.segments.active.base_offset
+        while (flush := begin_flush(self._log, end_offset)) is not None:
             try:
                 yield from self._elsewhere(flush.run)
             except BaseException:
