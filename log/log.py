@@ -387,9 +387,8 @@ class Log(LogState):
     def delete(self) -> Path:
         """Rename the log's directory to `...-delete`, to be removed later; returns its new path.
 
-        Slices being sent keep their bytes.
+        Its files are still to be closed; slices being sent keep their bytes.
         """
-        self.close_files()
         target = self.directory.with_name(deleted_directory(self.name))
         try:
             self.files.rename(self.directory, target)

@@ -43,6 +43,13 @@ class Segments:
             self._base_offsets.insert(i, segment.base_offset)
             self._segments.insert(i, segment)
 
+    def take_oldest(self, count: int) -> list[LogSegment]:
+        """Take out so many segments, but not the active one."""
+        count = min(count, len(self) - 1)
+        taken = self._segments[:count]
+        del self._base_offsets[:count], self._segments[:count]
+        return taken
+
     def remove(self, segment: LogSegment) -> None:
         i = self._segments.index(segment)
         del self._base_offsets[i], self._segments[i]

@@ -65,3 +65,11 @@ def test_the_table_may_change_while_it_is_gone_through(segments: Segments) -> No
         segments.remove(segment)
     assert met == [10, 20, 30]
     assert (len(segments), segments.floor(15), segments.since(0)) == (0, None, [])
+
+
+def test_the_oldest_are_taken_out_but_for_the_active_one(segments: Segments) -> None:
+    assert [each.base_offset for each in segments.take_oldest(1)] == [10]
+    assert segments.base_offsets == [20, 30]
+    assert [each.base_offset for each in segments.take_oldest(9)] == [20]
+    assert segments.take_oldest(9) == []
+    assert segments.base_offsets == [each.base_offset for each in segments] == [30]
