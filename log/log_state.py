@@ -164,7 +164,7 @@ class LogState:
             segment.close()
 
     def letting_go(self) -> Generator[None]:
-        """The same for a log that nobody uses any more; some of many segments are freed a step."""
+        """The same for a log whose use is over; some of many segments are freed a step."""
         while len(self.segments) > 1:
             for segment in self.segments.take_oldest(_CLOSED_AT_ONCE):
                 segment.close()

@@ -93,7 +93,7 @@ class Segments:
         return self._segments[max(i - 1, 0) :]
 
     def aborting_since(self, offset: int) -> Iterator[LogSegment]:
-        """Those of `since` that may have aborted transactions."""
+        """The segments of `since` that may have aborted transactions."""
         first = bisect_right(self._base_offsets, offset) - 1
         begin = bisect_left(self._aborting, self._base_offsets[max(first, 0)])
         active = self.active
