@@ -23,6 +23,8 @@ UNKNOWN_BROKER_EPOCH = -1
 
 # For so many unflushed logs, one sync(2) of everything is faster than a few fsyncs for each.
 _SYNC_AT_ONCE = 100
+# A thread closes a log of more segments.
+_MOST_BRIEF_SEGMENTS = 100
 
 
 def take_clean_shutdown(directory: Path, files: Files) -> int | None:
@@ -66,7 +68,8 @@ def close_logs(logs: Sequence[Log], files: Files) -> Generator[DiskWait | None, 
     for log in logs:
         closing = DiskWait(partial(close, log))
         is_flushed = at_once or log.recovery_point >= log.log_end_offset
-        yield None if is_flushed else closing
+        is_small = len(log.segments) + len(log.deleted_segments) <= _MOST_BRIEF_SEGMENTS
+        yield None if is_flushed and is_small else closing
         closing.finish()
     failed += [log for log in logs if log.offline_reason is not None]
     if at_once and not failed:

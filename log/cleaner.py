@@ -90,7 +90,7 @@ class Cleaner:
             return {}
 
     def _all_cleanable(self) -> Iterator[Cleanable | None]:
-        """The dirty part of each log, a log a step; None for a log that may not be cleaned."""
+        """The dirty part of each log, a log a step; None where there is none, or not yet."""
         for directory in self._directories:
             if directory.failure is not None:
                 continue
@@ -98,23 +98,20 @@ class Cleaner:
             for key in list(directory.logs):
                 log = directory.logs.get(key)
                 if log is not None:
-                    yield self._cleanable(key, log, clean_up_to.get(key))
+                    yield from self._cleanable(key, log, clean_up_to.get(key))
 
     def _cleanable(
         self, key: TopicPartition, log: Log, clean_up_to: int | None
-    ) -> Cleanable | None:
-        if (
-            not log.config.compact
-            or log.cleaning is not None
-            or log.offline_reason is not None
-            or key in self.uncleanable
-        ):
-            return None
-        try:
-            return cleanable_part(log, clean_up_to)
-        except (OSError, KafkaError) as error:
-            self._failed(log, error)
-            return None
+    ) -> Iterator[Cleanable | None]:
+        if log.config.compact and key not in self.uncleanable:
+            try:
+                for _ in _times_read(log, clean_up_to):
+                    yield None
+                if log.cleaning is None and log.offline_reason is None:
+                    yield cleanable_part(log, clean_up_to)
+            except (OSError, KafkaError) as error:
+                self._failed(log, error)
+        yield None
 
     def _failed(self, log: Log, error: OSError | KafkaError) -> None:
         """Leave a log out from now on: its disk fails, or it is damaged."""
@@ -210,8 +207,21 @@ def cleanable_part(log: Log, clean_up_to: int | None) -> Cleanable:
         end,
         clean_bytes=sum(s.size for s in inactive if s.base_offset < first_dirty),
         cleanable_bytes=sum(s.size for s in _overlapping(inactive, begin, end)),
-        is_overdue=_is_overdue(log, [s.first_timestamp for s in dirty if s.size], now_ms),
+        is_overdue=_is_overdue(log, dirty, now_ms),
     )
+
+
+def _times_read(log: Log, clean_up_to: int | None) -> Iterator[None]:
+    """Have the times that `cleanable_part` goes by in memory, a segment a step. Raises as it."""
+    config = log.config
+    for segment in log.segments.since(clean_up_to or 0)[:-1]:
+        if log.cleaning is not None or log.offline_reason is not None:
+            return
+        if config.min_compaction_lag_ms > 0:
+            segment.largest_or_modified_ms()
+        if config.max_compaction_lag_ms != FOREVER and segment.size:
+            _ = segment.first_timestamp
+        yield
 
 
 def _overlapping(segments: Sequence[LogSegment], begin: int, end: int) -> Iterator[LogSegment]:
@@ -221,10 +231,11 @@ def _overlapping(segments: Sequence[LogSegment], begin: int, end: int) -> Iterat
             yield segment
 
 
-def _is_overdue(log: Log, first_timestamps: list[int], now_ms: int) -> bool:
+def _is_overdue(log: Log, dirty: Sequence[LogSegment], now_ms: int) -> bool:
     lag_ms = log.config.max_compaction_lag_ms
     if lag_ms == FOREVER:
         return False
+    first_timestamps = (segment.first_timestamp for segment in dirty if segment.size)
     return min((t for t in first_timestamps if t > 0), default=FOREVER) < now_ms - max(lag_ms, 0)
 
 

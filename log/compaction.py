@@ -46,7 +46,6 @@ from kafkalite.wire.record_format import read_record, write_record
 
 # A batch itself counts as this many records.
 _RECORDS_PER_BATCH = 2
-_SEGMENTS_PER_RECORD = 16
 # A larger batch is packed in a thread.
 _BIG_BATCH_BYTES = 64 << 10
 
@@ -103,8 +102,8 @@ class Compaction:
 
     def _flush(self) -> Iterator[Step]:
         """Flush the inactive segments: newer records must be safe before the older ones go."""
-        flush = begin_flush(self._log, self._log.segments.active.base_offset)
-        if flush is not None:
+        end_offset = self._log.segments.active.base_offset
+        while (flush := begin_flush(self._log, end_offset)) is not None:
             try:
                 yield from self._elsewhere(flush.run)
             except BaseException:
@@ -200,10 +199,7 @@ class Compaction:
                 end = log.log_end_offset if following is None else following.base_offset
                 self._transactions.add(aborted_transactions(log, segment.base_offset, end))
                 yield from self._clean_segment(segment, cleaned, producers)
-                # The transactions are looked for in all segments behind it.
-                self._work += len(log.segments) // _SEGMENTS_PER_RECORD
-                if self._work >= RECORDS_OF_A_PART:
-                    yield from self._step()
+                yield from self._step()
             cleaned.become_inactive()
             yield from self._sync(cleaned)
             cleaned.set_modified_ms(group[-1].modified_ms())

@@ -40,14 +40,15 @@ class DeletedLogs:
         self._now_ms = now_ms
         self._has_failed = has_failed
         self._trouble = trouble
+        # Logs whose files are still open. Each is freed in steps of its own, which takes time.
+        self._open: list[Log] = []
         # Logs whose directories still have their names.
         self._named: dict[Path, Log] = {}
         # A heap: (when to remove, path)
         self._renamed: list[tuple[int, Path]] = []
 
     def add(self, log: Log) -> None:
-        """Take a log out of use; the next `move_away` renames its directory."""
-        log.close_files()
+        """Take a log out of use; the next `move_away` renames its directory, closes its files."""
         log.offline_reason = "deleted"
         self._named[log.directory] = log
 
@@ -66,20 +67,24 @@ class DeletedLogs:
         if path in self._named:
             self._rename(self._named[path])
 
-    def move_away(self) -> Iterator[Path]:
-        """Rename the directories of the logs that were deleted, one a step."""
+    def move_away(self) -> Iterator[object]:
+        """Rename the directories of the logs that were deleted, one a step; then close their
+        files."""
         for path in list(self._named):
             log = self._named.get(path)
             if log is not None and not log.must_keep_name and not self._has_failed():
                 with suppress(KafkaError):  # logged where it was raised, and tried again
                     self._rename(log)
-            del log  # each is freed in its own step, as to free thousands takes time
+            del log
             yield path
+        while self._open:
+            yield from self._open.pop().letting_go()
 
     def _rename(self, log: Log) -> None:
         before = log.directory
         path = log.delete()
         del self._named[before]
+        self._open.append(log)
         heappush(self._renamed, (self._now_ms() + log.config.file_delete_delay_ms, path))
 
     def remove(self) -> Iterator[object]:

@@ -283,7 +283,7 @@ class LogDirectory:
         """Free a deleted log's path for another. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         self._deleted.make_way(path)
 
-    def move_deleted(self) -> Iterator[Path]:
+    def move_deleted(self) -> Iterator[object]:
         """Rename the directories of the logs that were deleted, one a step."""
         return self._deleted.move_away()
 
@@ -374,8 +374,7 @@ class LogDirectory:
         yield
         for logs in (self.logs, self.future_logs):
             while logs:
-                logs.popitem()[1].close_files()
-                yield
+                yield from logs.popitem()[1].letting_go()
 
     def _checkpoint_and_mark(self, is_clean: bool) -> Iterator[DiskWait | None]:
         try:

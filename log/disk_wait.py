@@ -12,6 +12,9 @@ Waits = Generator["DiskWait", None, T]
 """Work that yields its waits, for a thread, and returns its result. A wait that was not called
 before the work goes on is waited for there."""
 
+Pieces = Generator["DiskWait | None", None, T]
+"""The same, for long work: others may have their turn where it yields None."""
+
 
 class Step(NamedTuple):
     """The bytes read and written since the last step, and work to run before the next one.
@@ -50,8 +53,8 @@ class DiskWait:
             raise self.error
 
 
-def without_threads(waits: Waits[T]) -> T:
-    """The result of work that waits for the disk in this thread."""
+def without_threads(waits: Pieces[T]) -> T:
+    """The result of work that waits for the disk in this thread, in one go."""
     while True:
         try:
             next(waits)

@@ -3,11 +3,15 @@
 A flush has three steps. `Flush(log)` gathers the files and writes the indexes. `run` calls fsync,
 which takes as long as the disk likes and releases the GIL: a thread may do it. `complete` moves the
 recovery point. Appends may go on meanwhile; the flush does not cover them.
+
+One flush takes in so many segments only: all their files are open meanwhile, and to gather more
+would keep others waiting. A log of more unflushed segments takes several flushes.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
 from kafkalite.log.disk_wait import DiskWait, Waits, without_threads
 from kafkalite.log.log_state import LogState
@@ -15,11 +19,19 @@ from kafkalite.log.open_files import FileSlice
 from kafkalite.log.retention import unlinking_deleted
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
+# To gather so many takes 3 ms.
+MOST_SEGMENTS: Final = 100
+
 
 class Flush:
-    """One flush of one log, up to `offset`. Raises OSError."""
+    """One flush of one log, up to `offset`, or up to where MOST_SEGMENTS end. Raises OSError."""
 
     def __init__(self, log: LogState, offset: int) -> None:
+        unflushed = log.segments.since(log.recovery_point)[: MOST_SEGMENTS + 1]
+        # False if another flush is to follow.
+        self.is_last = len(unflushed) <= MOST_SEGMENTS or unflushed[-1].base_offset >= offset
+        if not self.is_last:
+            offset = unflushed[-1].base_offset
         self._log = log
         self._files = log.files
         self._directory = log.directory
@@ -30,9 +42,7 @@ class Flush:
         self._slices: list[FileSlice] = []
         self._indexes: list[Path] = []
         segments = [
-            segment
-            for segment in log.segments.since(log.recovery_point)
-            if segment.size and segment.base_offset < offset
+            segment for segment in unflushed if segment.size and segment.base_offset < offset
         ]
         for segment in segments:
             segment.write_indexes()
@@ -85,7 +95,8 @@ class Flush:
         if self._epochs is not None:
             log.leader_epochs.synced(self._epochs[1])
         log.recovery_point = max(log.recovery_point, min(self.offset, log.log_end_offset))
-        log.last_flush_ms = self._began_ms
+        if self.is_last:
+            log.last_flush_ms = self._began_ms
         _ended(log)
 
     def fail(self, error: OSError) -> KafkaError:
@@ -128,8 +139,7 @@ def flush_if_due(log: LogState) -> None:
 
 def flush(log: LogState) -> None:
     """Flush everything. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
-    begun = begin_flush(log, None)
-    if begun is not None:
+    while (begun := begin_flush(log, None)) is not None:
         try:
             begun.run()
         except OSError as error:
@@ -150,7 +160,7 @@ def has_unflushed_roll(log: LogState) -> bool:
 
 
 def begin_flush(log: LogState, up_to: int | None) -> Flush | None:
-    """A flush up to an offset, by default the log's end; None if all is flushed.
+    """A flush up to an offset, by default the log's end, or part of it; None if all is flushed.
 
     Raises KafkaError(KAFKA_STORAGE_ERROR).
     """

@@ -191,8 +191,7 @@ class LogMove:
             future.snapshots.remove_at(offset)
             future.snapshots.take(state)
             wait = DiskWait(partial(future.snapshots.sync, offset))
-            flush = self.begin_flush()
-            if flush is not None:
+            while (flush := self.begin_flush()) is not None:
                 yield from flush.waiting()
             yield wait
             wait.finish()

@@ -16,7 +16,7 @@ from kafkalite.log import flushing, reading, retention, rolling, truncation
 from kafkalite.log.acceptance import accept
 from kafkalite.log.accepted_batch import AcceptedBatch, as_accepted
 from kafkalite.log.append_info import AppendInfo, as_duplicate
-from kafkalite.log.disk_wait import Waits, without_threads
+from kafkalite.log.disk_wait import Pieces, Waits, without_threads
 from kafkalite.log.files import deleted_directory
 from kafkalite.log.flushing import Flush
 from kafkalite.log.log_state import LogState
@@ -322,8 +322,8 @@ class Log(LogState):
         """Delete the segments that retention does not keep; returns how many."""
         return without_threads(self.retaining())
 
-    def retaining(self) -> Waits[int]:
-        """The same as `retain`; it yields its waits for the disk."""
+    def retaining(self) -> Pieces[int]:
+        """The same as `retain`, in pieces; it yields its waits for the disk."""
         self.check_online()
         try:
             return (yield from retention.retaining(self, self.now_ms()))
@@ -364,7 +364,7 @@ class Log(LogState):
     def begin_flush(self, up_to: int | None = None) -> Flush | None:
         """A flush in three steps, of which a thread may do `run`; None if all is flushed.
 
-        `up_to` is the base offset of the first segment to leave out.
+        `up_to` is the base offset of the first segment to leave out. Many need several flushes.
         """
         return flushing.begin_flush(self, up_to)
 
@@ -387,9 +387,8 @@ class Log(LogState):
     def delete(self) -> Path:
         """Rename the log's directory to `...-delete`, to be removed later; returns its new path.
 
-        Slices being sent keep their bytes.
+        Its files are still to be closed; slices being sent keep their bytes.
         """
-        self.close_files()
         target = self.directory.with_name(deleted_directory(self.name))
         try:
             self.files.rename(self.directory, target)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import errno
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +31,9 @@ _logger = logger_of(__name__)
 PASSING_ERRORS: Final = frozenset(
     (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR)
 )
+
+
+_CLOSED_AT_ONCE: Final = 100
 
 
 class LogState:
@@ -159,6 +162,15 @@ class LogState:
         """Let go of the files, writing nothing."""
         for segment in self.segments:
             segment.close()
+
+    def letting_go(self) -> Generator[None]:
+        """The same for a log whose use is over; some of many segments are freed a step."""
+        while len(self.segments) > 1:
+            for segment in self.segments.take_oldest(_CLOSED_AT_ONCE):
+                segment.close()
+            yield
+        self.close_files()
+        yield
 
     def check_online(self) -> None:
         """Raise KafkaError(KAFKA_STORAGE_ERROR) if the log is offline."""

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from kafkalite.log.checkpoints import TopicPartition
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory, StoredPartition
-from kafkalite.log.disk_wait import DiskWait, Waits
+from kafkalite.log.disk_wait import DiskWait, Pieces, Waits
 from kafkalite.log.flushing import Flush, has_unflushed_roll, is_flush_due
 from kafkalite.log.future_log import Assign, LogMove
 from kafkalite.log.log import Log
@@ -293,8 +293,8 @@ class LogManager:
 
     # -- work in the background, in slices
 
-    def _of_each(self, work: Callable[[Log], Waits[object]]) -> Iterator[object]:
-        """Work on each log, one a step. An error takes the log or its directory offline.
+    def _of_each(self, work: Callable[[Log], Pieces[object]]) -> Iterator[object]:
+        """Work on each log, one a step or several. An error takes the log or its directory offline.
 
         A step that can be called waits for the disk, in any thread.
         """
@@ -349,11 +349,14 @@ class LogManager:
         self, is_due: Callable[[Log], bool], up_to: Callable[[Log], int | None]
     ) -> Iterator[Flush | None]:
         for log in self.logs:
-            flush = None
-            if log.offline_reason is None and is_due(log):
-                with suppress(KafkaError):  # logged where it was raised
-                    flush = log.begin_flush(up_to(log))
-            yield flush
+            reached, flush = -1, None
+            # The next part is for the flush that moved the recovery point, and was not the last.
+            while log.recovery_point > reached and (flush is None or not flush.is_last):
+                reached, flush = log.recovery_point, None
+                if log.offline_reason is None and is_due(log):
+                    with suppress(KafkaError):  # logged where it was raised
+                        flush = log.begin_flush(up_to(log))
+                yield flush
 
     def checkpoint(self) -> Iterator[object]:
         """Write the checkpoints (log.flush.offset.checkpoint.interval.ms and its like).

@@ -157,12 +157,13 @@ class ProducerSnapshots:
 
     def remove_strays(self, base_offsets: Collection[int]) -> None:
         """Remove the snapshots that no segment begins with, but for a clean shutdown's."""
+        known = set(base_offsets)
         for offset in self.offsets[:-1]:
-            if offset not in base_offsets:
+            if offset not in known:
                 self._remove(offset)
-        if self._offsets and base_offsets and self.latest < max(base_offsets):
+        if self._offsets and known and self.latest < max(known):
             offset = self.latest
-            if offset not in base_offsets:
+            if offset not in known:
                 self._remove(offset)
 
     def _remove(self, offset: int) -> None:

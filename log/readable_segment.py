@@ -92,6 +92,11 @@ class ReadableSegment:
         return f"LogSegment(base_offset={self.base_offset}, size={self.size})"
 
     @property
+    def has_time(self) -> bool:
+        """True if the largest timestamp is in memory."""
+        return self._largest is not None
+
+    @property
     def largest(self) -> TimestampAndOffset:
         """The largest timestamp, with the last offset of its batch; (-1, ...) if there is none."""
         if self._largest_timestamp == UNREAD:

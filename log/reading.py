@@ -5,15 +5,21 @@ Nothing here changes the log. Source: Kafka's UnifiedLog, LocalLog.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from functools import partial
 from operator import attrgetter
 from typing import Final, NamedTuple
 
 from kafkalite.log.log_state import LogState
 from kafkalite.log.open_files import FileSlice
+from kafkalite.log.page_cache import NotBrief, is_cached_only
 from kafkalite.log.readable_segment import TimestampAndOffset
 from kafkalite.log.segment import LogSegment
 from kafkalite.log.transaction_index import AbortedTransaction
 from kafkalite.wire.errors import ErrorCode, KafkaError
+
+# A thread reads the times of more segments.
+_MOST_BRIEF_SEGMENTS: Final = 100
 
 _by_first_offset: Final = attrgetter("first_offset")
 
@@ -105,7 +111,7 @@ def _aborted(
 def aborted_transactions(log: LogState, offset: int, upper_bound: int) -> list[AbortedTransaction]:
     """The aborted transactions with records in [offset, upper_bound), by first offset."""
     found: list[AbortedTransaction] = []
-    for segment in log.segments.since(offset):
+    for segment in log.segments.aborting_since(offset):
         # Found in the segment of its marker, which may be any later one.
         some, is_complete = segment.transaction_index.overlapping(offset, upper_bound)
         found += some
@@ -122,7 +128,9 @@ def offset_for_timestamp(log: LogState, timestamp: int) -> TimestampAndOffset | 
     """
     log.check_online()
     try:
-        for segment in log.segments:
+        segments = log.segments.since(log.log_start_offset)
+        _have_times(segments)
+        for segment in segments:
             if segment.size and segment.largest.timestamp >= timestamp:
                 found = segment.find_timestamp(timestamp, log.log_start_offset)
                 if found is not None:
@@ -145,8 +153,24 @@ def max_timestamp_offset(log: LogState) -> TimestampAndOffset | None:
         segments = [segment for segment in log.segments if segment.size]
         if not segments:
             return None
+        _have_times(segments)
         latest = max(segments, key=lambda segment: segment.largest.timestamp)
         timestamp = latest.largest.timestamp
         return latest.find_timestamp(timestamp, latest.base_offset) if timestamp >= 0 else None
     except OSError as error:
         raise log.storage_error(error) from error
+
+
+def _have_times(segments: list[LogSegment]) -> None:
+    """Raise NotBrief inside of `cached_only` if the largest timestamps of many are to be read."""
+    if is_cached_only():
+        unread = [segment for segment in segments if segment.size and not segment.has_time]
+        if len(unread) > _MOST_BRIEF_SEGMENTS:
+            raise NotBrief(partial(_read_times, unread))
+
+
+def _read_times(segments: list[LogSegment]) -> None:
+    """Have their largest timestamps in memory from now on; in a thread."""
+    with suppress(OSError):  # the next look-up raises it, too
+        for segment in segments:
+            _ = segment.largest

@@ -215,6 +215,7 @@ class LogLoader:
             if is_whole:
                 self._snapshots.take(self._state)
                 next_offset, is_whole = self._recover_segment(segment)
+                self._segments.note_aborts(segment)
             else:
                 _logger.warning("%s: after a loss, removed", segment.file.path)
                 self._segments.remove(segment)

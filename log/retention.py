@@ -8,10 +8,10 @@ UnifiedLog.deleteOldSegments, UnifiedLog.maybeIncrementLogStartOffset.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
-from kafkalite.log.disk_wait import DiskWait, Waits, without_threads
+from kafkalite.log.disk_wait import DiskWait, Pieces, Waits, without_threads
 from kafkalite.log.files import DELETED_SUFFIX
 from kafkalite.log.log_state import LogState
 from kafkalite.log.loggers import logger_of
@@ -47,7 +47,7 @@ def retain(log: LogState, now_ms: int) -> int:
     return without_threads(retaining(log, now_ms))
 
 
-def retaining(log: LogState, now_ms: int) -> Waits[int]:
+def retaining(log: LogState, now_ms: int) -> Pieces[int]:
     """Delete the segments that are too old, too many, or before the log start offset.
 
     Returns the number of segments. Raises OSError: a segment that could not be renamed stays in the
@@ -67,13 +67,18 @@ def retaining(log: LogState, now_ms: int) -> Waits[int]:
         ):
             if is_asked:
                 count += yield from _delete_oldest(log, now_ms, must_go(log, now_ms), round_, why)
-            if log.cleaning is not round_ or log.offline_reason is not None:
+            if _is_over(log, round_):
                 return count
     finally:
         if log.cleaning is round_:
             log.cleaning = None
     log.leader_epochs.write()
     return count
+
+
+def _is_over(log: LogState, round_: object) -> bool:
+    """True if the log was truncated, moved or deleted since the round began."""
+    return log.cleaning is not round_ or log.offline_reason is not None
 
 
 # True if a segment is to go; the offset is where the next one begins, or the log's end.
@@ -106,8 +111,8 @@ def _too_old(log: LogState, now_ms: int) -> Predicate:
 
 def oldest_due_ms(log: LogState) -> int | None:
     """The time from which retention.ms may delete the oldest segment; None if it will not."""
-    segment = next(iter(log.segments), None)
-    if segment is None or not segment.size or not log.config.delete or log.config.retention_ms < 0:
+    segment = log.segments.first
+    if not segment.size or not log.config.delete or log.config.retention_ms < 0:
         return None
     following = log.segments.after(segment)
     next_offset = log.log_end_offset if following is None else following.base_offset
@@ -118,9 +123,8 @@ def oldest_due_ms(log: LogState) -> int | None:
 
 def _delete_oldest(
     log: LogState, now_ms: int, must_go: Predicate, round_: object, why: str
-) -> Waits[int]:
-    """Delete the oldest segments that must go, unless the log is truncated, moved or deleted
-    while the disk is waited for."""
+) -> Pieces[int]:
+    """Delete the oldest segments that must go, one a piece, as long as the round is not over."""
     going: list[LogSegment] = []
     for segment in log.segments:
         following = log.segments.after(segment)
@@ -129,6 +133,9 @@ def _delete_oldest(
         if is_empty_end or next_offset > log.high_watermark or not must_go(segment, next_offset):
             break
         going.append(segment)
+        yield None
+        if _is_over(log, round_):
+            return 0
     if not going:
         return 0
     if going[-1] is log.segments.active:
@@ -136,17 +143,21 @@ def _delete_oldest(
         # The new segment's name must be on the disk before the old ones' are gone: it alone tells
         # where the log goes on.
         yield from _synced(log, partial(log.files.sync_directory, log.directory))
-        if log.cleaning is not round_ or log.offline_reason is not None:
+        if _is_over(log, round_):
             return 0
     following = log.segments.after(going[-1])
     assert following is not None
     if log.recovery_point < following.base_offset:
         # Producers must stay known when their records are gone.
         yield from _synced(log, partial(log.snapshots.sync, following.base_offset))
-        if log.cleaning is not round_ or log.offline_reason is not None:
+        if _is_over(log, round_):
             return 0
     delete_records_before(log, following.base_offset)
-    delete_segments(log, going, now_ms, why)
+    for count, segment in enumerate(going, start=1):
+        delete_segment(log, segment, now_ms, why)
+        yield None
+        if _is_over(log, round_):
+            return count
     return len(going)
 
 
@@ -159,27 +170,21 @@ def _synced(log: LogState, sync: Callable[[], None]) -> Waits[None]:
         wait.finish()
 
 
-def delete_segments(
-    log: LogState,
-    segments: Iterable[LogSegment],
-    now_ms: int,
-    why: str,
-    *,
-    keep_snapshot_at: int = -1,
+def delete_segment(
+    log: LogState, segment: LogSegment, now_ms: int, why: str, *, keep_snapshot: bool = False
 ) -> None:
-    """Take segments out of the log, and off the disk after `file.delete.delay.ms`.
+    """Take a segment out of the log, and off the disk after `file.delete.delay.ms`.
 
-    Raises OSError: segments from the one at fault on stay in the log.
+    Raises OSError: it stays in the log.
     """
-    for segment in segments:
-        segment.rename(log.directory, DELETED_SUFFIX)
-        log.segments.remove(segment)
-        segment.close()
-        log.deleted_segments.append((now_ms + log.config.file_delete_delay_ms, segment))
-        if segment.base_offset != keep_snapshot_at:
-            log.snapshots.remove_at(segment.base_offset)
-        _logger.info("%s: segment at offset %d is deleted: %s", log.name, segment.base_offset, why)
-        log.segment_changed("deleted", segment.base_offset, why)
+    segment.rename(log.directory, DELETED_SUFFIX)
+    log.segments.remove(segment)
+    segment.close()
+    log.deleted_segments.append((now_ms + log.config.file_delete_delay_ms, segment))
+    if not keep_snapshot:
+        log.snapshots.remove_at(segment.base_offset)
+    _logger.info("%s: segment at offset %d is deleted: %s", log.name, segment.base_offset, why)
+    log.segment_changed("deleted", segment.base_offset, why)
 
 
 def unlinking_deleted(log: LogState, now_ms: int | None) -> Waits[None]:
@@ -188,18 +193,18 @@ def unlinking_deleted(log: LogState, now_ms: int | None) -> Waits[None]:
     Raises:
         OSError: those that could not be unlinked are tried again.
     """
-    waiting = log.deleted_segments
-    log.deleted_segments = []
+    deleted = log.deleted_segments
+    due = [each for each in deleted if now_ms is None or now_ms >= each[0]]
+    if not due:
+        return
+    log.deleted_segments = [each for each in deleted if now_ms is not None and now_ms < each[0]]
     try:
-        while waiting:
-            deadline_ms, segment = waiting[-1]
-            if now_ms is None or now_ms >= deadline_ms:
-                segment.close()
-                wait = DiskWait(segment.remove_files)
-                yield wait
-                wait.finish()
-            else:
-                log.deleted_segments.append((deadline_ms, segment))
-            waiting.pop()
+        while due:
+            segment = due[-1][1]
+            segment.close()
+            wait = DiskWait(segment.remove_files)
+            yield wait
+            wait.finish()
+            due.pop()
     finally:
-        log.deleted_segments += waiting
+        log.deleted_segments += due

@@ -17,11 +17,10 @@ def truncate(log: LogState, offset: int) -> None:
         log.leader_epochs.truncate_from_end(log.log_end_offset)
         log.leader_epochs.write()
         return
-    log.cleaning = None
-    now_ms = log.now_ms()
     if offset < log.segments.first.base_offset:
-        truncate_fully(log, offset, now_ms)
+        truncate_fully(log, offset, log.now_ms())
         return
+    log.cleaning = None
     # Out of the log at once: the same names may be needed again.
     for segment in reversed(list(log.segments)):
         if segment.base_offset > offset:
@@ -34,6 +33,7 @@ def truncate(log: LogState, offset: int) -> None:
 
 def truncate_fully(log: LogState, offset: int, now_ms: int) -> None:
     """Remove every batch; the log goes on at `offset`. Raises OSError."""
+    log.cleaning = None
     # First, so that a crash leaves no producer whose batches are gone.
     log.snapshots.remove_all()
     for segment in log.segments:

@@ -59,3 +59,16 @@ def test_a_step_closes_no_more_than_one_log_and_waits_for_one_disk_write(tmp_pat
     assert directory.was_clean_shutdown
     assert directory.open_log("t", 1, LogConfig()).recovery_point == 1
     directory.close()
+
+
+def test_a_thread_closes_a_log_of_many_segments(tmp_path: Path) -> None:
+    directory = open_directory(tmp_path)
+    for topic, count in (("many", 150), ("few", 3)):
+        log = directory.open_log(topic, 0, LogConfig(segment_bytes=80))
+        for _ in range(count):
+            append(log, b"x")
+        log.flush()
+    steps = directory.closing()
+    assert [callable(next(steps)), callable(next(steps))] == [True, False]
+    for _ in steps:
+        pass

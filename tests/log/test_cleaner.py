@@ -1,5 +1,6 @@
 """The cleaner chooses logs and their cleanable parts, remembers, and leaves damaged logs alone."""
 
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.log.compacted import COMPACT, end, put
 from tests.log.conftest import Disk
 from tests.log.directories import opened
 from tests.log.many_logs import MANY, MOST_SECONDS, empty, fill, longest_step_seconds
+from tests.log.many_segments import COUNT, counted, many_segments
 
 
 def test_an_open_transaction_stops_the_cleaner(disk: Any) -> None:
@@ -173,3 +175,19 @@ def test_to_choose_among_very_many_logs_takes_small_steps(tmp_path: Path) -> Non
         assert count >= MANY
         assert longest < MOST_SECONDS
         empty(directory)
+
+
+@pytest.mark.parametrize(
+    "lags", [{}, {"min_compaction_lag_ms": 1}, {"max_compaction_lag_ms": 10**9}]
+)
+def test_the_times_of_many_segments_are_read_in_steps(disk: Disk, lags: Any) -> None:
+    """And only if they are asked for."""
+    files = counted(disk)
+    with opened(disk.root, open_files=disk.open_files) as directory:
+        log = directory.logs["topic", 0] = many_segments(disk)
+        log.config = LogConfig(cleanup_policy=("compact",), **lags)
+        disk.now_ms += 10
+        files.count = 0
+        choosing = takewhile(lambda _: log.cleaning is None, Cleaner([directory]).clean())
+        assert files.most_in_one_go(choosing) < 10
+        assert (files.count > COUNT) is bool(lags)

@@ -12,6 +12,7 @@ from kafkalite.log.files import Files
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.errors import KafkaError
 from tests.log.directories import NOW_MS, append, opened
+from tests.log.many_segments import CountedFiles
 
 
 def test_a_deleted_log_is_gone_at_once_and_removed_later(tmp_path: Path) -> None:
@@ -102,3 +103,35 @@ def test_a_directory_without_a_topic_is_discarded_or_set_aside(tmp_path: Path) -
         assert aside.name.startswith("kept-0.")
         assert aside.name.endswith("-stray")
         assert (aside / "file").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("is_made_again", [False, True])
+def test_the_files_of_many_segments_are_closed_some_at_a_time(
+    tmp_path: Path, is_made_again: bool
+) -> None:
+    files = CountedFiles()
+    with opened(tmp_path, open_files=OpenFiles(files=files)) as directory:
+        config = LogConfig(segment_bytes=80)
+        log = directory.open_log("t", 0, config)
+        for _ in range(300):
+            append(log, b"x")
+        assert len(directory.open_files) == 300
+        files.count = 0
+        directory.delete_log("t", 0)
+        assert files.count == 0
+        if is_made_again:
+            directory.open_log("t", 0, config)
+        assert len(directory.open_files) == 300
+        assert 100 <= files.most_in_one_go(directory.move_deleted()) <= 110
+        assert len(directory.open_files) == 0
+        assert len(log.segments) == 1
+
+
+def test_abandoned_files_of_many_segments_are_closed_some_at_a_time(tmp_path: Path) -> None:
+    files = CountedFiles()
+    with opened(tmp_path, open_files=OpenFiles(files=files)) as directory:
+        log = directory.open_log("t", 0, LogConfig(segment_bytes=80))
+        for _ in range(300):
+            append(log, b"x")
+        assert 100 <= files.most_in_one_go(directory.abandoning()) <= 110
+        assert len(directory.open_files) == 0

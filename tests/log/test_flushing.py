@@ -8,7 +8,7 @@ import pytest
 
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import Files
-from kafkalite.log.flushing import has_unflushed_roll, is_flush_due
+from kafkalite.log.flushing import MOST_SEGMENTS, has_unflushed_roll, is_flush_due
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.log.conftest import Disk
@@ -117,6 +117,46 @@ def test_only_segments_behind_the_recovery_point_are_flushed(disk: Disk, files: 
     logs = [name for name in files.synced if name.endswith(".log")]
     assert logs == [f"{4:020d}.log"]
     assert log.begin_flush() is None
+
+
+def test_many_segments_are_flushed_some_at_a_time(disk: Disk, files: SyncFiles) -> None:
+    """The files of all of them would be open at once."""
+    log = disk.log(config=LogConfig(segment_ms=1, flush_ms=100))
+    began_ms = log.last_flush_ms
+    count = 2 * MOST_SEGMENTS + 10
+    for _ in range(count):
+        disk.now_ms += 10
+        disk.append(log, b"x")
+    reached: list[int] = []
+    while (flush := log.begin_flush()) is not None:
+        held = sum(segment.file.in_use for segment in log.segments)
+        assert held <= MOST_SEGMENTS
+        assert is_flush_due(log, disk.now_ms)
+        flush.run()
+        flush.complete()
+        reached.append(log.recovery_point)
+        assert flush.is_last is (log.last_flush_ms != began_ms)
+    assert reached == [MOST_SEGMENTS, 2 * MOST_SEGMENTS, count]
+    assert len([name for name in files.synced if name.endswith(".log")]) == count
+
+
+def test_all_segments_are_flushed_if_that_is_asked_for(disk: Disk) -> None:
+    log = disk.log(config=LogConfig(segment_ms=1))
+    for _ in range(2 * MOST_SEGMENTS):
+        disk.now_ms += 10
+        disk.append(log, b"x")
+    log.flush()
+    assert log.recovery_point == log.log_end_offset
+
+
+def test_exactly_as_many_segments_as_go_together_take_one_flush(disk: Disk) -> None:
+    log = disk.log(config=LogConfig(segment_ms=1))
+    for _ in range(MOST_SEGMENTS + 1):
+        disk.now_ms += 10
+        disk.append(log, b"x")
+    flush = log.begin_flush(log.segments.active.base_offset)
+    assert flush is not None
+    assert (flush.is_last, flush.offset) == (True, MOST_SEGMENTS)
 
 
 def test_appends_meanwhile_are_not_covered(disk: Disk) -> None:

@@ -14,6 +14,7 @@ from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.disk_wait import DiskWait, Waits, without_threads
 from kafkalite.log.files import Files
+from kafkalite.log.flushing import MOST_SEGMENTS
 from kafkalite.log.future_log import LogMove
 from kafkalite.log.log import AppendOrigin, Log
 from kafkalite.log.manager import LogManager
@@ -308,3 +309,13 @@ def test_the_old_directory_stays_until_the_new_name_is_on_the_disk(manager: LogM
     assert list(waits) == []
     append(again, b"y")
     assert [record.value for record in read_all(again)] == [b"y"]
+
+
+def test_many_copied_segments_are_all_flushed(manager: LogManager) -> None:
+    log, target = begin(manager)
+    log.config = dataclasses.replace(CONFIG, segment_bytes=100)
+    for _ in range(2 * MOST_SEGMENTS):
+        append(log, b"x")
+    moved = carry(manager, manager.begin_move("t", 0, target))
+    assert len(moved.segments) > MOST_SEGMENTS
+    assert moved.recovery_point == moved.log_end_offset == log.log_end_offset

@@ -9,6 +9,7 @@ import pytest
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.files import Files
+from kafkalite.log.flushing import MOST_SEGMENTS
 from kafkalite.log.log import Log
 from kafkalite.log.manager import LogManager
 from kafkalite.log.open_files import OpenFiles
@@ -116,4 +117,27 @@ def test_without_a_directory_there_is_no_log(tmp_path: Path) -> None:
     with pytest.raises(KafkaError) as caught:
         logs.open_log("t", 1, LogConfig())
     assert caught.value.code == ErrorCode.KAFKA_STORAGE_ERROR
+    logs.close()
+
+
+@pytest.mark.parametrize("is_sick", [False, True])
+def test_a_log_of_many_segments_is_flushed_until_all_are_or_the_disk_fails(
+    tmp_path: Path, is_sick: bool
+) -> None:
+    logs = manager(tmp_path, Files())
+    log = logs.open_log("t", 0, LogConfig(segment_bytes=80))
+    for _ in range(2 * MOST_SEGMENTS + 10):
+        append(log)
+    reached: list[int] = []
+    for flush in logs.rolled():
+        if flush is None:
+            continue
+        if is_sick:
+            flush.fail(OSError(errno.ENOSPC, "full"))
+        else:
+            flush.run()
+            flush.complete()
+        reached.append(log.recovery_point)
+    active = log.segments.active.base_offset
+    assert reached == ([0] if is_sick else [MOST_SEGMENTS, 2 * MOST_SEGMENTS, active])
     logs.close()

@@ -6,9 +6,12 @@ import pytest
 
 from kafkalite.log.config import LogConfig
 from kafkalite.log.log import Log
+from kafkalite.log.page_cache import NotBrief, cached_only
+from kafkalite.log.transaction_index import TransactionIndex
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches
 from tests.log.conftest import Disk
+from tests.log.many_segments import COUNT, counted, many_segments
 from tests.log.producing import Producer, aborted
 
 
@@ -230,3 +233,74 @@ def test_aborted_transactions_where_the_first_batch_does_not_fit(
     assert result.records == b""
     aborted = result.aborted_transactions
     assert (aborted and [each.first_offset for each in aborted]) == told
+
+
+@pytest.mark.parametrize(
+    "look_up", [Log.max_timestamp_offset, lambda log: log.offset_for_timestamp(log.now_ms())]
+)
+def test_the_times_of_many_segments_are_read_in_a_thread(disk: Disk, look_up: Any) -> None:
+    files = counted(disk)
+    log = many_segments(disk)
+    files.count = 0
+    with cached_only, pytest.raises(NotBrief) as caught:
+        look_up(log)
+    assert files.count == 0
+    caught.value.read()
+    files.count = 0
+    with cached_only:
+        assert look_up(log) == (disk.now_ms, COUNT - 1)
+    assert files.count < 10
+
+
+def test_a_disk_that_fails_in_the_thread_is_met_by_the_look_up_in_the_end(disk: Disk) -> None:
+    log = many_segments(disk)
+    log.segments.first.time_index.path.unlink()
+    log.segments.first.time_index.path.mkdir()
+    with cached_only, pytest.raises(NotBrief) as caught:
+        log.max_timestamp_offset()
+    caught.value.read()
+    with pytest.raises(KafkaError) as failed:
+        log.max_timestamp_offset()
+    assert failed.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+
+
+def test_segments_before_the_log_start_are_not_searched(disk: Disk) -> None:
+    files = counted(disk)
+    log = many_segments(disk)
+    log.max_timestamp_offset()
+    log.delete_records_before(COUNT - 2)
+    files.count = 0
+    assert log.offset_for_timestamp(0) == (disk.now_ms - 10, COUNT - 2)
+    assert files.count < 10
+
+
+def test_transactions_are_looked_for_only_in_segments_that_have_some(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[int] = []
+
+    def overlapping(index: TransactionIndex, *offsets: int) -> Any:
+        looked_at.append(index.base_offset)
+        return plain(index, *offsets)
+
+    plain = TransactionIndex.overlapping
+    monkeypatch.setattr(TransactionIndex, "overlapping", overlapping)
+    log = many_segments(disk)
+    producer = Producer(disk, log)
+    producer.append(0, transactional=True)
+    producer.end(commit=False)
+    log.roll()
+    disk.append(log, b"y")
+    end = log.log_end_offset
+    for is_clean in (None, True, False):
+        if is_clean is not None:
+            log.close()
+            log = disk.log(config=log.config, clean_shutdown=is_clean)
+        looked_at.clear()
+        found = log.aborted_transactions(0, end)
+        assert [each.first_offset for each in found] == [COUNT]
+        assert looked_at[-1] == log.segments.active.base_offset
+        assert len(looked_at) == 2
+        if is_clean:  # recovery makes the index again
+            (index,) = (disk.root / "topic-0").glob("*.txnindex")
+            index.unlink()

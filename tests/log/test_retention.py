@@ -7,6 +7,7 @@ import pytest
 from kafkalite.log.config import LogConfig
 from kafkalite.log.disk_wait import without_threads
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from tests.log.many_segments import COUNT, counted, many_segments
 
 DAY_MS = 86_400_000
 
@@ -195,3 +196,57 @@ def test_files_are_unlinked_by_a_thread(disk: Any) -> None:
     waits = list(log.unlinking_deleted())
     assert (len(waits), log.deleted_segments) == (count, [])
     assert not [name for name in disk.names() if name.endswith(".deleted")]
+
+
+@pytest.mark.parametrize("configs", [{"retention_ms": 1}, {"retention_bytes": 0}, {}])
+def test_many_segments_go_one_after_the_other(disk: Any, configs: Any) -> None:
+    files = counted(disk)
+    log = many_segments(disk, file_delete_delay_ms=1000, **configs)
+    disk.now_ms += 10
+    log.delete_records_before(0 if configs else COUNT - 1)
+    assert files.most_in_one_go(log.retaining()) < 25
+    assert log.log_start_offset >= COUNT - 1
+    assert len(log.segments) == 1
+    assert len(log.deleted_segments) >= COUNT - 1
+    disk.now_ms += 1000
+    assert files.most_in_one_go(log.unlinking_deleted()) < 5
+    assert not any(".deleted" in name for name in disk.names())
+
+
+def test_a_segment_that_is_old_is_looked_for_one_after_the_other(disk: Any) -> None:
+    files = counted(disk)
+    log = many_segments(disk, retention_ms=10**9)
+    disk.now_ms += 10**9
+    pieces = log.retaining()
+    for _ in range(COUNT // 2):
+        next(pieces)
+    assert len(log.segments) == COUNT
+    log.truncate_to(COUNT // 3)
+    assert files.most_in_one_go(pieces) < 5
+    assert (log.log_start_offset, len(log.segments)) == (0, COUNT // 3 + 1)
+
+
+def test_a_log_truncated_while_its_segments_go_keeps_the_others(disk: Any) -> None:
+    log = many_segments(disk)
+    log.delete_records_before(COUNT - 1)
+    pieces = log.retaining()
+    while len(log.segments) > COUNT // 2:
+        next(pieces)
+    log.start_over_at(COUNT + 5)
+    left = log.segments.base_offsets
+    for _ in pieces:
+        pass
+    assert log.segments.base_offsets == left == [COUNT + 5]
+
+
+def test_what_is_not_due_stays_on_the_disk(disk: Any) -> None:
+    log = many_segments(disk, 10, file_delete_delay_ms=1000, retention_bytes=0)
+    log.delete_records_before(3)
+    log.retain()
+    disk.now_ms += 500
+    log.delete_records_before(6)
+    log.retain()
+    deadlines = sorted(deadline for deadline, _ in log.deleted_segments)
+    disk.now_ms += 600
+    without_threads(log.unlinking_deleted())
+    assert [each for each, _ in log.deleted_segments] == [d for d in deadlines if d > disk.now_ms]

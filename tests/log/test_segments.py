@@ -7,6 +7,7 @@ import pytest
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.segment import LogSegment
 from kafkalite.log.segments import Segments
+from kafkalite.log.transaction_index import AbortedTransaction
 
 
 @pytest.fixture
@@ -65,3 +66,39 @@ def test_the_table_may_change_while_it_is_gone_through(segments: Segments) -> No
         segments.remove(segment)
     assert met == [10, 20, 30]
     assert (len(segments), segments.floor(15), segments.since(0)) == (0, None, [])
+
+
+def test_the_oldest_are_taken_out_but_for_the_active_one(segments: Segments) -> None:
+    assert [each.base_offset for each in segments.take_oldest(1)] == [10]
+    assert segments.base_offsets == [20, 30]
+    assert [each.base_offset for each in segments.take_oldest(9)] == [20]
+    assert segments.take_oldest(9) == []
+    assert segments.base_offsets == [each.base_offset for each in segments] == [30]
+
+
+def test_segments_with_aborted_transactions_are_found_without_the_others(
+    segments: Segments, made: dict[int, LogSegment], tmp_path: Path
+) -> None:
+    def aborting_since(offset: int) -> list[int]:
+        return [each.base_offset for each in segments.aborting_since(offset)]
+
+    aborted = AbortedTransaction(1, 30, 31, 32)
+    assert [aborting_since(offset) for offset in (0, 15, 30, 99)] == [[30]] * 4
+    made[30].transaction_index.append(aborted)  # as the active one
+    segments.add(LogSegment(tmp_path, 40, OpenFiles()))
+    assert [aborting_since(offset) for offset in (0, 39, 40)] == [[30, 40], [30, 40], [40]]
+    made[10].transaction_index.append(aborted)  # as recovery does
+    assert aborting_since(0) == [30, 40]
+    segments.note_aborts(made[10])
+    segments.note_aborts(made[10])
+    assert [aborting_since(offset) for offset in (0, 19, 20)] == [[10, 30, 40]] * 2 + [[30, 40]]
+    segments.remove(segments.active)
+    assert aborting_since(0) == [10, 30]  # active again, and still noted
+    segments.remove(made[10])
+    assert aborting_since(0) == [30]
+    compacted = LogSegment(tmp_path, 10, OpenFiles())
+    compacted.transaction_index.append(aborted)
+    segments.add(compacted)
+    assert aborting_since(0) == [10, 30]
+    segments.take_oldest(1)
+    assert aborting_since(0) == [30]
