@@ -94,7 +94,7 @@ class ReadableSegment:
     @property
     def has_time(self) -> bool:
         """True if the largest timestamp is in memory."""
-        return self._largest is not None
+        return self._largest_timestamp != UNREAD
 
     @property
     def largest(self) -> TimestampAndOffset:
@@ -105,7 +105,9 @@ class ReadableSegment:
 
     def read_largest(self) -> None:
         """Take the largest timestamp of the time index, which is the segment's if it is closed."""
-        self._largest_timestamp, self._largest_offset = self.time_index.last()
+        # A thread may read it: the offset is there before the timestamp, which others look at.
+        timestamp, self._largest_offset = self.time_index.last()
+        self._largest_timestamp = timestamp
 
     @property
     def first_timestamp(self) -> int:

@@ -164,7 +164,8 @@ def max_timestamp_offset(log: LogState) -> TimestampAndOffset | None:
 def _have_times(segments: list[LogSegment]) -> None:
     """Raise NotBrief inside of `cached_only` if the largest timestamps of many are to be read."""
     if is_cached_only():
-        unread = [segment for segment in segments if segment.size and not segment.has_time]
+        # The active one may be appended to while the thread reads.
+        unread = [each for each in segments[:-1] if each.size and not each.has_time]
         if len(unread) > _MOST_BRIEF_SEGMENTS:
             raise NotBrief(partial(_read_times, unread))
 

@@ -162,7 +162,7 @@ def test_many_bytes_do_not_hold_the_loop(
 def test_unknown_tagged_fields_do_not_hold_the_loop(
     key: ApiKey, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of the request itself, and of its header."""
+    """The request itself has them, or its header."""
     version = APIS[key].max_version
     with watched_broker(tmp_path / "broker", monkeypatch) as broker:
         frame = Filling(version, 1, create_topic(broker), known=True).frame(key, ())
