@@ -70,7 +70,7 @@ unit-compiled: $(COMPILED_VENV)/.installed-test $(VENV)/.installed-test ## the t
 
 rooms-compiled: $(COMPILED_VENV)/.installed-test java-if-any ## the rooms that are machine code, and the referee on what they answer, on the compiled build
 	$(IN_MEMORY) KAFKALITE_COMPILED=1 PYTHONSAFEPATH=1 $(COMPILED_BIN)/python -m pytest -q -n auto -m "not slow" -o pythonpath= tests/wire tests/log tests/group_coordinator
-	KAFKALITE_COMPILED=1 PYTHONSAFEPATH=1 $(COMPILED_BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -o pythonpath= \
+	KAFKALITE_COMPILED=1 PYTHONSAFEPATH=1 $(COMPILED_BIN)/python -m pytest -q -n 2 --dist loadgroup --no-loadscope-reorder -m "not long" -o pythonpath= \
 	  $(addprefix conformance/differential/test_,produce.py fetch.py record_contents.py group_offsets.py)
 
 wheels: $(VENV)/.installed-test ## compiled wheels of every Python and platform into dist/, by Docker or Podman

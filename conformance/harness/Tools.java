@@ -1,21 +1,47 @@
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
+import java.io.InputStream;
 import java.io.OutputStream;
 import java.io.PrintStream;
 import java.lang.reflect.InvocationTargetException;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.List;
 import org.apache.kafka.common.utils.Exit;
 
 /**
  * Runs Apache Kafka's command line tools one after the other in one process, unmodified: a request is the
- * number of words and the words (main class first), an answer the exit status, and all that was printed.
+ * number of words and the words (main class first), an answer the exit status, all that was printed, and
+ * of that what was for the output and what were errors.
  */
 public class Tools {
     static class Exited extends Error {
         Exited() {
             super(null, null, false, false);
+        }
+    }
+
+    // What is printed to one stream, and beside what is printed to the other.
+    static class Part extends OutputStream {
+        final ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        final ByteArrayOutputStream together;
+        final PrintStream stream = new PrintStream(this, true, StandardCharsets.UTF_8);
+
+        Part(ByteArrayOutputStream together) {
+            this.together = together;
+        }
+
+        @Override
+        public void write(int one) {
+            bytes.write(one);
+            together.write(one);
+        }
+
+        @Override
+        public void write(byte[] given, int start, int size) {
+            bytes.write(given, start, size);
+            together.write(given, start, size);
         }
     }
 
@@ -34,6 +60,7 @@ public class Tools {
     public static void main(String[] args) throws Exception {
         DataInputStream in = new DataInputStream(System.in);
         DataOutputStream out = new DataOutputStream(System.out);
+        System.setIn(InputStream.nullInputStream());
         Exit.setExitProcedure((given, message) -> exit(given));
         Exit.setHaltProcedure((given, message) -> exit(given));
         while (true) {
@@ -42,16 +69,18 @@ public class Tools {
             String[] words = new String[count];
             for (int i = 0; i < count; i++) words[i] = in.readUTF();
             ByteArrayOutputStream printed = new ByteArrayOutputStream();
-            PrintStream stream = new PrintStream(printed, true, StandardCharsets.UTF_8);
-            System.setOut(stream);
-            System.setErr(stream);
+            Part output = new Part(printed), errors = new Part(printed);
+            System.setOut(output.stream);
+            System.setErr(errors.stream);
             status = null;
             int ended = run(words);
-            stream.flush();
-            byte[] bytes = printed.toByteArray();
+            output.stream.flush();
+            errors.stream.flush();
             out.writeInt(status == null ? ended : status);
-            out.writeInt(bytes.length);
-            out.write(bytes);
+            for (ByteArrayOutputStream each : List.of(printed, output.bytes, errors.bytes)) {
+                out.writeInt(each.size());
+                each.writeTo(out);
+            }
             out.flush();
         }
     }

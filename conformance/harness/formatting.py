@@ -1,27 +1,11 @@
-"""`kafka-storage format` in one Java process for all: starting one each time takes a second."""
+"""`kafka-storage format` in the Java process that all tools share."""
 
 from __future__ import annotations
 
-import atexit
-import threading
-from functools import cache
-from typing import TYPE_CHECKING
-
 from conformance.harness.process import DidNotStart
+from conformance.harness.shared_tools import run_shared
 
-if TYPE_CHECKING:
-    from conformance.harness.tool_process import ToolProcess
-
-_LOCK = threading.Lock()
-
-
-@cache
-def _process() -> ToolProcess:
-    from conformance.harness.tool_process import ToolProcess  # which imports who formats
-
-    process = ToolProcess()
-    atexit.register(process.__exit__)
-    return process
+SECONDS = 180.0
 
 
 def format_storage(*arguments: str) -> None:
@@ -29,7 +13,6 @@ def format_storage(*arguments: str) -> None:
 
     Raises DidNotStart with what the tool says.
     """
-    with _LOCK:
-        status, said = _process().run("kafka-storage", "format", *arguments)
-    if status != 0:
-        raise DidNotStart(f"format failed:\n{said}")
+    ran = run_shared("kafka-storage", "format", *arguments, seconds=SECONDS)
+    if ran.status != 0:
+        raise DidNotStart(f"format failed:\n{ran.output}{ran.errors}")

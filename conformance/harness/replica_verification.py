@@ -10,9 +10,10 @@ import re
 from pathlib import Path
 
 from conformance.harness.apache_kafka import START_SECONDS, java_command
+from conformance.harness.main_classes import MAIN_CLASSES
 from conformance.harness.process import Process
 from conformance.harness.quorum import QuorumCluster
-from conformance.harness.tools import MAIN_CLASSES, run_tool
+from conformance.harness.tools import run_tool
 
 _DIFFERS = re.compile(r"doesn't match|unmatched checksum|[Ee]xception|Error in processing")
 _VERIFIED = re.compile(r"max lag is 0 for partition .* among (\d+) partitions")

@@ -12,8 +12,8 @@ from conformance.harness.class_archives import archives_name
 from conformance.harness.class_training import make_archives
 from conformance.harness.jars import kafka_jars, kafka_shell_jars
 from conformance.harness.java_program import program_command
+from conformance.harness.main_classes import MAIN_CLASSES
 from conformance.harness.tool_process import SOURCE
-from conformance.harness.tools import MAIN_CLASSES
 
 TOPICS = MAIN_CLASSES["kafka-topics"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from confluent_kafka import Message, Producer
 
 from conformance.harness.apache_kafka import java_command
+from conformance.harness.main_classes import MAIN_CLASSES
 from conformance.harness.process import start_process
-from conformance.harness.tools import MAIN_CLASSES
 
 ROOT = Path(__file__).parent.parent.parent
 KAFKAJS = ROOT / "conformance" / "scenarios" / "kafkajs.js"

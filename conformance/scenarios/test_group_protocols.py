@@ -16,8 +16,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from conformance.conftest import NewBroker
 from conformance.harness.apache_kafka import java_command
 from conformance.harness.broker import Broker
+from conformance.harness.main_classes import MAIN_CLASSES
 from conformance.harness.process import start_process
-from conformance.harness.tools import MAIN_CLASSES, run_tool
+from conformance.harness.tools import run_tool
 from conformance.scenarios.polling import poll_until
 
 SECONDS = 40

@@ -86,6 +86,14 @@ def k(ready: dict[str, Any]) -> Client:
 Open = Callable[..., Any]
 
 
+def go(page: Any, view: str, grid: str) -> None:
+    """Have an open page show another view, and wait for its grid, and for what is opened in it."""
+    page.evaluate("view => { location.hash = `#/default/${view}` }", view)
+    page.get_by_role("grid", name=grid, exact=True).wait_for()
+    beside = page.get_by_role("complementary")
+    beside.wait_for(state="visible" if "on=" in view or "at=" in view else "hidden")
+
+
 @pytest.fixture
 def opened(chromium: Any, ready: dict[str, Any]) -> Iterator[Open]:
     """Opens a view of the page; in the end there was no error, and no request to elsewhere."""

@@ -28,10 +28,15 @@ from tests.kafkalite.replication.simulation import (
 )
 
 LOST = "is lost"
+# `make test` runs so many seeds, and `make long` the others.
+SOON = 20
+SEEDS = [
+    pytest.param(seed, marks=() if seed < SOON else pytest.mark.long) for seed in seeds(60_000)
+]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", seeds(60_000))
+@pytest.mark.parametrize("seed", SEEDS)
 def test_nothing_acknowledged_is_lost(tmp_path: Path, seed: int) -> None:
     done = Simulation(tmp_path, seed, STEPS_PER_SEED).run()
     assert done.is_lost or (len(done.acknowledged) > 100 and done.fault_count >= 5)
