@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +16,7 @@ from kafkalite.wire.messages.consumer_group_heartbeat import (
     TopicPartitions,
 )
 from kafkalite.wire.rows import rows_of
-from tests.freed_in_steps import without_collections
+from tests.freed_in_steps import alive, without_collections
 
 MESSAGE = ConsumerGroupHeartbeatRequest(
     group_id="g",
@@ -58,18 +57,18 @@ async def test_the_answer_is_made_from_the_message(
 def test_the_message_is_let_go_little_by_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """The largest number of objects that goes at once is far below the message's."""
     freed: list[int] = []
-    blocks = 0
+    there = 0
 
     async def in_slices(steps: Steps[Any], _: Any) -> Any:
-        nonlocal blocks
+        nonlocal there
         while True:
             try:
                 next(steps)
             except StopIteration as done:
                 return done.value
             finally:
-                before, blocks = blocks, sys.getallocatedblocks()
-                freed.append(before - blocks)
+                before, there = there, alive()
+                freed.append(before - there)
 
     monkeypatch.setattr(large_requests, "in_slices", in_slices)
     topics = [TopicPartitions(partitions=[number]) for number in range(20_000)]
@@ -79,6 +78,6 @@ def test_the_message_is_let_go_little_by_little(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(StopIteration):
             answering.send(None)
         del answering
-        freed.append(blocks - sys.getallocatedblocks())
+        freed.append(there - alive())
     assert sum(max(each, 0) for each in freed) > 20_000
     assert max(freed) < 5_000
