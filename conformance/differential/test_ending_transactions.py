@@ -23,7 +23,12 @@ from conformance.differential.prepared import (
     prepare,
 )
 from conformance.differential.summary import PAIRS
-from conformance.differential.test_transactions import PRODUCERS, REQUESTS, STATES
+from conformance.differential.test_transactions import (
+    PRODUCERS,
+    REQUEST_NAMES,
+    REQUESTS,
+    STATES,
+)
 from conformance.differential.transactional import SECONDS, Transactions
 from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.broker import Broker
@@ -109,7 +114,7 @@ def ended(
     lost_port.close()
 
 
-@pytest.mark.parametrize("request_name", REQUESTS)
+@pytest.mark.parametrize("request_name", REQUEST_NAMES)
 @pytest.mark.parametrize("ending", CASES)
 def test_every_request_while_the_end_is_not_complete(
     ended: Ended, ending: Ending, request_name: str
