@@ -125,7 +125,7 @@ def the_high_watermark_begins_anew(patch: pytest.MonkeyPatch) -> None:
 MUTANTS: list[tuple[Mutant, int, str]] = [
     (high_watermark_moves_at_once, 0, LOST),
     (no_epoch_is_noted_at_an_election, 0, "does not know of the epoch"),
-    (nothing_is_cut, 0, ""),
+    (nothing_is_cut, 2, ""),
     (only_the_proposed_set_counts, 42, ""),
     (uncommitted_metadata_are_taken, 0, "before it was committed"),
     (who_is_behind_joins, 4, ""),
