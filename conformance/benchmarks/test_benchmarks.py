@@ -114,7 +114,19 @@ def test_a_seed_draws_the_same_shape_again_and_other_seeds_others() -> None:
         assert first <= shape.version <= last
 
 
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.name)
+# `make test` asks the largest of each API, `make long` all of them.
+LARGEST = {
+    each.api: each for each in sorted(SHAPES, key=lambda each: each.topics * each.partitions)
+}
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(each, id=each.name, marks=() if each in LARGEST.values() else pytest.mark.long)
+        for each in SHAPES
+    ],
+)
 def test_every_shape_of_the_table_is_answered_without_an_error(shape: Shape, side: Side) -> None:
     sampler = Shaped(side, shape=shape)
     assert sampler.sample()["requests/s"] > 0
