@@ -50,6 +50,8 @@ _NO_EPOCH: Final = -1
 
 # More partitions or topics than this are looked up in slices of so many.
 _AT_ONCE: Final = 1000
+# Topics whose names are looked up in one go.
+_NAMED_AT_ONCE: Final = 64
 
 
 def handle(
@@ -69,13 +71,15 @@ async def _in_slices(
 def _size(request: OffsetFetchRequestRow) -> int:
     """Groups, topics and partitions that are asked for, or more than are looked up at once."""
     _, topics, groups, _ = request
-    size = len(groups) + len(topics or ())
-    for _, _, _, wanted in groups:
-        size += len(wanted or ())
-        if size > _AT_ONCE:
-            return size
-        size += sum(len(partitions) for _, _, partitions in wanted or ())
-    return size + sum(len(partitions) for _, partitions in topics or ())
+    size = len(groups)
+    for wanted in (topics, *[group[3] for group in groups]):
+        if wanted:
+            size += len(wanted)
+            if size > _AT_ONCE:
+                return size
+            for topic in wanted:
+                size += len(topic[-1])
+    return size
 
 
 def _response(
@@ -153,14 +157,16 @@ def _by_name(
 ) -> Steps[list[OffsetFetchRequestTopicsRow]]:
     """The topics with their names; those that there are not go to `unknown`, refused."""
     named: list[OffsetFetchRequestTopicsRow] = []
+    by_id = services.topics.by_id
     for topic in wanted:
-        found = services.topics.by_id(topic[1])
+        found = by_id(topic[1])
         if found is None:
             unknown.append((yield from _failed(topic, ErrorCode.UNKNOWN_TOPIC_ID)))
-        else:
-            # The id that offsets were committed with: it is the same object, which is told quickly.
-            named.append((found.name, found.topic_id, topic[2]))
-        yield
+            continue
+        # The id that offsets were committed with: it is the same object, which is told quickly.
+        named.append((found.name, found.topic_id, topic[2]))
+        if not len(named) % _NAMED_AT_ONCE:
+            yield
     return named
 
 
@@ -169,6 +175,9 @@ def _pieces(
 ) -> Iterator[list[OffsetFetchRequestTopicsRow]]:
     """The topics a few at a time, and large ones in parts. The first piece may be empty: a group
     that is asked for nothing is looked up all the same."""
+    if len(topics) < _NAMED_AT_ONCE and sum([len(topic[2]) for topic in topics]) < _AT_ONCE:
+        yield [*topics]
+        return
     piece: list[OffsetFetchRequestTopicsRow] = []
     size = 0
     for name, topic_id, partitions in topics:
