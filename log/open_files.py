@@ -173,8 +173,9 @@ class FileSlice:
     __slots__ = ("_file", "position", "size")
 
     def __init__(self, file: LogFile, position: int, size: int) -> None:
+        self._file: LogFile | None = None  # for `__del__`, if the file cannot be opened
         file.retain()
-        self._file: LogFile | None = file
+        self._file = file
         self.position = position
         self.size = size
 

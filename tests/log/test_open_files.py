@@ -1,6 +1,8 @@
 """Files open while they are used, within the limit; slices that outlive their segments."""
 
+import gc
 import resource
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,19 @@ def made(tmp_path: Path, open_files: OpenFiles, count: int) -> list[LogFile]:
         path.write_bytes(b"%d" % i * 10)
         files.append(LogFile(path, open_files))
     return files
+
+
+def test_a_slice_of_a_file_that_is_gone_is_refused_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (file,) = made(tmp_path, OpenFiles(), 1)
+    (tmp_path / "file-0").unlink()
+    ignored: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", ignored.append)
+    with pytest.raises(FileNotFoundError):
+        FileSlice(file, 0, 5)
+    gc.collect()
+    assert ignored == []
 
 
 def open_here(tmp_path: Path) -> set[str]:
