@@ -214,6 +214,8 @@ def cleanable_part(log: Log, clean_up_to: int | None) -> Cleanable:
 def _times_read(log: Log, clean_up_to: int | None) -> Iterator[None]:
     """Have the times that `cleanable_part` goes by in memory, a segment a step. Raises as it."""
     config = log.config
+    if config.min_compaction_lag_ms <= 0 and config.max_compaction_lag_ms == FOREVER:
+        return
     for segment in log.segments.since(clean_up_to or 0)[:-1]:
         if log.cleaning is not None or log.offline_reason is not None:
             return

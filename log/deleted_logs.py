@@ -78,7 +78,11 @@ class DeletedLogs:
             del log
             yield path
         while self._open:
-            yield from self._open.pop().letting_go()
+            # It stays there until it is done, as this may be given up between two steps.
+            log = self._open[-1]
+            yield from log.letting_go()
+            if log in self._open:
+                self._open.remove(log)
 
     def _rename(self, log: Log) -> None:
         before = log.directory

@@ -1,5 +1,6 @@
 """SASL on a connection: the conversation, both ways of sending tokens, and once again later."""
 
+import struct
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -22,6 +23,7 @@ from kafkalite.security.sasl.plain import PasswordCheck, PlainServer, passwords_
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import Request, decode_response, encode_request
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.fields import unsigned_varint
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
 from kafkalite.wire.messages.metadata import MetadataRequest
 from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateRequest
@@ -191,6 +193,27 @@ def test_what_is_no_request_closes_at_once(frame: bytes) -> None:
         Talk().server.receive(frame)
     assert failed.value.answer is None
     assert not failed.value.is_failure
+
+
+@pytest.mark.parametrize("place", ["header", "body"])
+@pytest.mark.parametrize(("count", "is_taken"), [(4_000, True), (4_100, False), (90_000, False)])
+def test_very_many_tagged_fields_are_refused_before_the_login(
+    place: str, count: int, is_taken: bool
+) -> None:
+    """To pass over as many as after it would hold the loop for 15 ms, for a stranger."""
+    talk = Talk()
+    talk.handshake()
+    tags = unsigned_varint(count) + b"\x63\0" * count
+    token = unsigned_varint(len(ALICE) + 1) + ALICE
+    in_header, in_body = (tags, b"\0") if place == "header" else (b"\0", tags)
+    head = struct.pack(">hhih", 36, 2, 7, -1)
+    frame = memoryview(head + in_header + token + in_body + bytes(300_000))
+    if is_taken:
+        assert talk.server.receive(frame)
+        return
+    with pytest.raises(AuthenticationFailed) as failed:
+        talk.server.receive(frame)
+    assert failed.value.answer is None
 
 
 def test_versions_may_be_asked_once_unless_refused() -> None:
