@@ -127,6 +127,23 @@ def test_the_files_of_many_segments_are_closed_some_at_a_time(
         assert len(log.segments) == 1
 
 
+def test_files_that_are_left_open_between_two_steps_are_closed_by_the_next_round(
+    tmp_path: Path,
+) -> None:
+    with opened(tmp_path) as directory:
+        log = directory.open_log("t", 0, LogConfig(segment_bytes=80))
+        for _ in range(300):
+            append(log, b"x")
+        directory.delete_log("t", 0)
+        steps = directory.move_deleted()
+        while len(directory.open_files) == 300:
+            next(steps)
+        del steps
+        assert len(directory.open_files) > 0
+        list(directory.move_deleted())
+        assert len(directory.open_files) == 0
+
+
 def test_abandoned_files_of_many_segments_are_closed_some_at_a_time(tmp_path: Path) -> None:
     files = CountedFiles()
     with opened(tmp_path, open_files=OpenFiles(files=files)) as directory:
