@@ -5,7 +5,7 @@ Nothing is written, nothing is locked, and the broker may be running, stopped or
 - **running** (it holds `.lock`): up to the high watermark in `replication-offset-checkpoint`, which
   it writes every `replica.high.watermark.checkpoint.interval.ms` (the broker itself knows the
   newest);
-- **stopped** (it left `.kafka_cleanshutdown`): the same checkpoint, which is then the last word;
+- **stopped** (it left `.kafka_cleanshutdown`): the same checkpoint, which was written last of all;
 - **killed**: up to the end of the last whole batch, as the next start will find it.
 """
 
@@ -15,12 +15,13 @@ import fcntl
 import os
 import struct
 import sys
+import uuid
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
-from kafkalite.log.checkpoints import CorruptCheckpoint, read_offsets
+from kafkalite.log.checkpoints import CorruptCheckpoint, read_offsets, read_topic_id
 from kafkalite.log.files import (
     CLEAN_SHUTDOWN,
     HIGH_WATERMARK_CHECKPOINT,
@@ -143,12 +144,15 @@ def bounds(
     *,
     known_end: int = 0,
 ) -> Bounds:
-    """The offsets of a partition that may be read, up to `known_end` at least.
+    """The offsets of a partition that may be read, up to `known_end` if the log reaches it.
 
     Raises NotADataDirectory, UnknownTopic, DamagedLog."""
     path = partition_directory(data_dir, topic, partition)
     start = log_start_offset(data_dir, topic, partition)
-    end = max(known_end, _end_offset(data_dir, topic, partition, path, start))
+    end = _end_offset(data_dir, topic, partition, path, start)
+    if known_end > end:
+        trusted = trusted_until(data_dir, topic, partition)
+        end = max(end, min(known_end, segment_files.end_of_log(path, trusted_until=trusted)))
     if isolation is Isolation.READ_COMMITTED:
         unstable = aborted_transactions.first_unstable_offset(path, end)
         if unstable is not None:
@@ -173,7 +177,7 @@ def trusted_until(data_dir: Path, topic: str, partition: int) -> int | None:
 
 
 def _end_offset(data_dir: Path, topic: str, partition: int, path: Path, start: int) -> int:
-    high_watermark = checkpoint(data_dir, HIGH_WATERMARK_CHECKPOINT).get((topic, partition))
+    high_watermark = high_watermark_of(data_dir, topic, partition)
     if is_held(data_dir):
         return start if high_watermark is None else high_watermark
     if (data_dir / CLEAN_SHUTDOWN).exists():
@@ -182,6 +186,19 @@ def _end_offset(data_dir: Path, topic: str, partition: int, path: Path, start: i
         return segment_files.end_of_log(path, trusted_until=None)
     recovery_point = checkpoint(data_dir, RECOVERY_POINT_CHECKPOINT).get((topic, partition), 0)
     return segment_files.end_of_log(path, trusted_until=recovery_point)
+
+
+def high_watermark_of(data_dir: Path, topic: str, partition: int) -> int | None:
+    """The high watermark in the checkpoint; None if there is none."""
+    return checkpoint(data_dir, HIGH_WATERMARK_CHECKPOINT).get((topic, partition))
+
+
+def topic_id_of(data_dir: Path, topic: str, partition: int) -> uuid.UUID | None:
+    """The topic id in a partition's directory; None if it is not there, or broken."""
+    try:
+        return read_topic_id(Files(), data_dir / f"{topic}-{partition}" / PARTITION_METADATA)
+    except CorruptCheckpoint:
+        return None
 
 
 def checkpoint(data_dir: Path, name: str) -> dict[tuple[str, int], int]:

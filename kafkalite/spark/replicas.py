@@ -3,7 +3,7 @@
 One replica is read. The first choice is one whose broker runs, then one with the latest leader
 epoch, then one that reaches furthest. So the records of an old leader that its followers never got
 are passed over, as the cluster has passed over them. Whatever one of the running brokers knows to
-be committed may be read.
+be committed may be read; if none runs, whatever any of them knew.
 """
 
 from __future__ import annotations
@@ -86,12 +86,17 @@ def bounds(
     Raises NotADataDirectory, UnknownTopic, DamagedLog.
     """
     first, *others = data_dirs
-    known_end = max(
-        (
-            data_directory.bounds(each, topic, partition).end_offset
-            for each in others
-            if is_held(each)
-        ),
-        default=0,
+    known_ends = [data_directory.high_watermark_of(each, topic, partition) or 0 for each in others]
+    if max(known_ends, default=0) > 0:
+        topic_id = data_directory.topic_id_of(first, topic, partition)
+        runs = is_held(first)
+        known_ends = [
+            known_end
+            for each, known_end in zip(others, known_ends, strict=True)
+            # A stopped replica may have missed an unclean election among those that run.
+            if (not runs or is_held(each))
+            and data_directory.topic_id_of(each, topic, partition) == topic_id
+        ]
+    return data_directory.bounds(
+        first, topic, partition, isolation, known_end=max(known_ends, default=0)
     )
-    return data_directory.bounds(first, topic, partition, isolation, known_end=known_end)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 import pytest
 
+from kafkalite.log.checkpoints import write_topic_id
+from kafkalite.log.files import PARTITION_METADATA, Files
 from kafkalite.spark import data_directory as one_directory
 from kafkalite.spark import replicas
 from kafkalite.spark.data_directory import Bounds, Isolation
@@ -66,6 +69,49 @@ def test_a_broker_that_runs_goes_before_one_that_was_killed(
     assert find_replicas(paths)[TOPIC, 0] == (follower.path, leader.path, killed.path)
     assert bounds(find_replicas(paths)[TOPIC, 0], TOPIC, 0) == Bounds(0, 4)
     assert read(*paths) == [b"a", b"b", b"c", b"d"]
+
+
+def stopped_in_turn(data_directory: Make, high_watermark: int) -> tuple[Path, Path]:
+    """The directories of the last leader, which has not heard what is committed, and of the leader
+    before it."""
+    before, last = data_directory(), data_directory()
+    for each in (before, last):
+        written(each, 1, b"a", b"b", b"c")
+    last.log.leader_epochs.assign(2, 3)
+    before.stop(), last.stop()
+    last.checkpoint(1)
+    before.checkpoint(high_watermark)
+    return before.path, last.path
+
+
+def test_any_replica_at_rest_may_know_what_is_committed(data_directory: Make) -> None:
+    before, last = stopped_in_turn(data_directory, 3)
+    for paths in ((before, last), (last, before)):
+        assert find_replicas(paths)[TOPIC, 0] == (last, before)
+        assert read(*paths) == [b"a", b"b", b"c"]
+    assert read(last) == [b"a"]
+
+
+def test_no_more_is_committed_than_there_is(data_directory: Make) -> None:
+    before, last = stopped_in_turn(data_directory, 7)
+    assert bounds((last, before), TOPIC, 0) == Bounds(0, 3)
+
+
+def test_a_topic_of_the_same_name_knows_nothing_of_this_one(data_directory: Make) -> None:
+    before, last = stopped_in_turn(data_directory, 3)
+    write_topic_id(Files(), before / f"{TOPIC}-0" / PARTITION_METADATA, uuid.uuid4())
+    write_topic_id(Files(), last / f"{TOPIC}-0" / PARTITION_METADATA, uuid.uuid4())
+    assert bounds((last, before), TOPIC, 0) == Bounds(0, 1)
+
+
+def test_a_replica_at_rest_tells_those_that_run_nothing(
+    data_directory: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The records that it knew may be lost since, by an unclean election."""
+    before, last = stopped_in_turn(data_directory, 3)
+    for module in (one_directory, replicas):
+        monkeypatch.setattr(module, "is_held", lambda path: path == last)
+    assert bounds((last, before), TOPIC, 0) == Bounds(0, 1)
 
 
 def test_a_broken_file_of_epochs_tells_of_none(data_directory: Make) -> None:
