@@ -12,8 +12,10 @@ few milliseconds, and runs `Step.work` in a thread. `Throttle` keeps to
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterator, Sequence
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 from kafkalite.log.checkpoints import (
@@ -188,25 +190,26 @@ def cleanable_part(log: Log, clean_up_to: int | None) -> Cleanable:
     if not log.log_start_offset <= first_dirty <= log.log_end_offset:
         first_dirty = log.log_start_offset  # truncated, or records deleted
     segments = list(log.segments)
-    inactive = segments[:-1]
-    dirty = [
-        segment for segment in log.segments.since(first_dirty) if segment is not log.segments.active
-    ]
-    limits = [log.last_stable_offset, log.segments.active.base_offset]
+    base_offsets = log.segments.base_offsets
+    active_index = len(segments) - 1
+    dirty = segments[max(0, bisect_right(base_offsets, first_dirty) - 1) : active_index]
+    limits = [log.last_stable_offset, segments[active_index].base_offset]
     if log.config.min_compaction_lag_ms > 0:
         youngest_ms = now_ms - log.config.min_compaction_lag_ms
-        limits += [s.base_offset for s in dirty if s.largest_or_modified_ms() > youngest_ms][:1]
+        young = (s.base_offset for s in dirty if s.largest_or_modified_ms() > youngest_ms)
+        limits += list(islice(young, 1))
     uncleanable = max(first_dirty, min(limits))
     # Only whole segments are cleaned.
-    containing = [s for s in log.segments.since(uncleanable) if s is not segments[-1]]
-    end = containing[0].base_offset if containing else segments[-1].base_offset
-    begin = min(first_dirty, end)
+    end_index = min(max(0, bisect_right(base_offsets, uncleanable) - 1), active_index)
+    end = base_offsets[end_index]
+    begin_index = max(0, bisect_right(base_offsets, min(first_dirty, end)) - 1)
+    clean = segments[: min(bisect_left(base_offsets, first_dirty), active_index)]
     return Cleanable(
         log,
         first_dirty,
         end,
-        clean_bytes=sum(s.size for s in inactive if s.base_offset < first_dirty),
-        cleanable_bytes=sum(s.size for s in _overlapping(inactive, begin, end)),
+        clean_bytes=sum([s.size for s in clean]),
+        cleanable_bytes=sum([s.size for s in segments[begin_index:end_index]]),
         is_overdue=_is_overdue(log, dirty, now_ms),
     )
 
@@ -226,19 +229,12 @@ def _times_read(log: Log, clean_up_to: int | None) -> Iterator[None]:
         yield
 
 
-def _overlapping(segments: Sequence[LogSegment], begin: int, end: int) -> Iterator[LogSegment]:
-    for i, segment in enumerate(segments):
-        following = segments[i + 1].base_offset if i + 1 < len(segments) else end
-        if segment.base_offset < end and following > begin:
-            yield segment
-
-
 def _is_overdue(log: Log, dirty: Sequence[LogSegment], now_ms: int) -> bool:
     lag_ms = log.config.max_compaction_lag_ms
     if lag_ms == FOREVER:
         return False
-    first_timestamps = (segment.first_timestamp for segment in dirty if segment.size)
-    return min((t for t in first_timestamps if t > 0), default=FOREVER) < now_ms - max(lag_ms, 0)
+    before_ms = now_ms - max(lag_ms, 0)
+    return any(0 < segment.first_timestamp < before_ms for segment in dirty if segment.size)
 
 
 class Throttle:

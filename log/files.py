@@ -53,8 +53,13 @@ _FUTURE_DIRECTORY = re.compile(r"(.+)\.[^.]+" + FUTURE_DIRECTORY_SUFFIX)
 
 
 def segment_file(directory: Path, base_offset: int, suffix: str, second_suffix: str = "") -> Path:
-    """The path of one of a segment's files: `00000000000000001234.index.cleaned`."""
-    return directory / f"{base_offset:020d}{suffix}{second_suffix}"
+    """The path of one of a segment's files."""
+    return directory / segment_file_name(base_offset, suffix, second_suffix)
+
+
+def segment_file_name(base_offset: int, suffix: str, second_suffix: str = "") -> str:
+    """The name of one of a segment's files: `00000000000000001234.index.cleaned`."""
+    return f"{base_offset:020d}{suffix}{second_suffix}"
 
 
 def parse_segment_file(name: str) -> tuple[int, str, str] | None:

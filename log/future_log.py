@@ -250,7 +250,7 @@ def _rename(log: Log, target: Path) -> None:
     log.directory = target
     for segment in (*log.segments, *(segment for _, segment in log.deleted_segments)):
         for file in (segment.file, *segment.indexes):
-            file.path = target / file.path.name
+            file.directory = target
     log.leader_epochs.moved_to(target)
     log.snapshots.moved_to(target)
     log.has_new_name = True

@@ -27,14 +27,19 @@ class IndexFile:
 
     layout: struct.Struct
 
-    def __init__(self, path: Path, base_offset: int, files: Files) -> None:
-        self.path = path
+    def __init__(self, directory: Path, name: str, base_offset: int, files: Files) -> None:
+        self.directory = directory
+        self.name = name
         self.base_offset = base_offset
         self._files = files
         self._entries: bytearray | None = None  # None: on disk only
         self._written = 0  # bytes of _entries that are in the file
         self._count = -1  # of entries, when on disk only; -1: not asked yet
         self._must_truncate = False
+
+    @property
+    def path(self) -> Path:
+        return self.directory / self.name
 
     @property
     def count(self) -> int:
@@ -160,8 +165,8 @@ class IndexFile:
         finally:
             self._files.close(descriptor)
 
-    def rename(self, path: Path) -> None:
+    def rename(self, directory: Path, name: str) -> None:
         """Rename the file, if there is one."""
         with suppress(FileNotFoundError):
-            self._files.rename(self.path, path)
-        self.path = path
+            self._files.rename(self.path, directory / name)
+        self.directory, self.name = directory, name

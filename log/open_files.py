@@ -78,18 +78,25 @@ class LogFile:
         "_files",
         "_open_files",
         "_references",
-        "path",
+        "directory",
+        "name",
         "used",
     )
 
-    def __init__(self, path: Path, open_files: OpenFiles) -> None:
-        self.path = path
+    def __init__(self, directory: Path, name: str, open_files: OpenFiles) -> None:
+        # Apart, as a whole log may be moved at once.
+        self.directory = directory
+        self.name = name
         self.used = False
         self._open_files = open_files
         self._files = open_files.files
         self._descriptor = -1
         self._references = 0
         self._closing = False
+
+    @property
+    def path(self) -> Path:
+        return self.directory / self.name
 
     @property
     def in_use(self) -> bool:
@@ -135,9 +142,9 @@ class LogFile:
     def sync(self) -> None:
         self._files.sync(self.descriptor())
 
-    def rename(self, path: Path) -> None:
-        self._files.rename(self.path, path)
-        self.path = path
+    def rename(self, directory: Path, name: str) -> None:
+        self._files.rename(self.path, directory / name)
+        self.directory, self.name = directory, name
 
     def retain(self) -> None:
         """Hold the descriptor open until `release`."""

@@ -17,7 +17,7 @@ from kafkalite.log.files import (
     OFFSET_INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
-    segment_file,
+    segment_file_name,
 )
 from kafkalite.log.offset_index import OffsetIndex
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
@@ -62,17 +62,17 @@ class ReadableSegment:
     def __init__(
         self, directory: Path, base_offset: int, open_files: OpenFiles, *, second_suffix: str = ""
     ) -> None:
-        def path(suffix: str) -> Path:
-            return segment_file(directory, base_offset, suffix, second_suffix)
+        def name(suffix: str) -> str:
+            return segment_file_name(base_offset, suffix, second_suffix)
 
         files = open_files.files
         self.base_offset = base_offset
         self.size = 0
-        self.file = LogFile(path(LOG_SUFFIX), open_files)
-        self.offset_index = OffsetIndex(path(OFFSET_INDEX_SUFFIX), base_offset, files)
-        self.time_index = TimeIndex(path(TIME_INDEX_SUFFIX), base_offset, files)
+        self.file = LogFile(directory, name(LOG_SUFFIX), open_files)
+        self.offset_index = OffsetIndex(directory, name(OFFSET_INDEX_SUFFIX), base_offset, files)
+        self.time_index = TimeIndex(directory, name(TIME_INDEX_SUFFIX), base_offset, files)
         self.transaction_index = TransactionIndex(
-            path(TRANSACTION_INDEX_SUFFIX), base_offset, files
+            directory, name(TRANSACTION_INDEX_SUFFIX), base_offset, files
         )
         # The first batch's timestamp, by which the segment rolls; None: not read yet.
         self._first_timestamp: int | None = None

@@ -16,7 +16,7 @@ from kafkalite.log.files import (
     OFFSET_INDEX_SUFFIX,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
-    segment_file,
+    segment_file_name,
 )
 from kafkalite.log.offset_index import MAX_RELATIVE_OFFSET
 from kafkalite.log.open_files import OpenFiles
@@ -234,7 +234,9 @@ class LogSegment(ReadableSegment):
 
     def largest_or_modified_ms(self) -> int:
         """The largest timestamp, or `modified_ms` if there is none. Raises OSError."""
-        timestamp = self.largest.timestamp
+        if self._largest_timestamp == UNREAD:
+            self.read_largest()
+        timestamp = self._largest_timestamp
         return timestamp if timestamp >= 0 else self.modified_ms()
 
     def takes_offset(self, offset: int) -> bool:
@@ -329,16 +331,16 @@ class LogSegment(ReadableSegment):
     def rename(self, directory: Path, second_suffix: str) -> None:
         """Rename all files to another directory or second suffix. Raises OSError."""
 
-        def path(suffix: str) -> Path:
-            return segment_file(directory, self.base_offset, suffix, second_suffix)
+        def name(suffix: str) -> str:
+            return segment_file_name(self.base_offset, suffix, second_suffix)
 
         # The log comes first: recovery goes by it (README.md, crash states).
         if self._has_file:
-            self.file.rename(path(LOG_SUFFIX))
-        self.file.path = path(LOG_SUFFIX)
-        self.offset_index.rename(path(OFFSET_INDEX_SUFFIX))
-        self.time_index.rename(path(TIME_INDEX_SUFFIX))
-        self.transaction_index.rename(path(TRANSACTION_INDEX_SUFFIX))
+            self.file.rename(directory, name(LOG_SUFFIX))
+        self.file.directory, self.file.name = directory, name(LOG_SUFFIX)
+        self.offset_index.rename(directory, name(OFFSET_INDEX_SUFFIX))
+        self.time_index.rename(directory, name(TIME_INDEX_SUFFIX))
+        self.transaction_index.rename(directory, name(TRANSACTION_INDEX_SUFFIX))
 
     def close(self) -> None:
         """Let go of the file. Index entries not written yet are lost: recovery rebuilds them."""

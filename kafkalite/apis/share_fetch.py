@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -184,7 +185,8 @@ async def _fetch(
         turn = epoch % len(wanted)
         wanted = wanted[turn:] + wanted[:turn]
     await services.share.fetch_states(context, session.key.group_id, wanted)
-    reader = ShareReader(
+    made = partial(
+        ShareReader,
         partitions,
         context.node_id,
         session.key.group_id,
@@ -197,6 +199,8 @@ async def _fetch(
         Limits(min(request.min_bytes, max_bytes), max_bytes),
         wanted,
     )
+    # A share partition may begin at a time, which is looked for in the log.
+    reader = await read_off_loop(made, context.connection.move_to_task)
     if not reader.has_only_errors:
         await context.connection.wait_until(
             reader.has_enough,

@@ -32,10 +32,12 @@ async def in_disk_thread(work: Callable[[], object]) -> None:
     await trio.to_thread.run_sync(work, limiter=limiter)
 
 
-async def read_off_loop(read: Callable[[], T], move_to_task: Callable[[], Awaitable[None]]) -> T:
+async def read_off_loop(
+    read: Callable[[], T], move_to_task: Callable[[], Awaitable[None]] | None = None
+) -> T:
     """Call `read`, and again once a thread has waited for what was on the disk only.
 
-    `move_to_task` is awaited before anything is waited for. Raises what `read` raises.
+    A handler's `move_to_task` is awaited before anything is waited for. Raises what `read` raises.
     """
     for _ in range(_TRIES):
         try:
@@ -43,6 +45,7 @@ async def read_off_loop(read: Callable[[], T], move_to_task: Callable[[], Awaita
                 return read()
         except NotCached as missing:
             read_missing = missing.read
-        await move_to_task()
+        if move_to_task is not None:
+            await move_to_task()
         await in_disk_thread(read_missing)
     return read()

@@ -43,7 +43,7 @@ ABORTED = AbortedTransaction(producer_id=1, first_offset=0, last_offset=2, last_
 
 @pytest.fixture
 def index(tmp_path: Path) -> TransactionIndex:
-    return TransactionIndex(tmp_path / "0.txnindex", 0, FILES)
+    return TransactionIndex(tmp_path, "0.txnindex", 0, FILES)
 
 
 def test_aborted_data_goes_and_its_marker_stays_while_there_was_data(

@@ -28,7 +28,7 @@ def batch(offset: int, size: int = 10) -> bytes:
 
 def written(path: Path, *batches: bytes, files: Files | None = None) -> LogFile:
     path.write_bytes(b"".join(batches))
-    return LogFile(path, OpenFiles(files=files or Files()))
+    return LogFile(path.parent, path.name, OpenFiles(files=files or Files()))
 
 
 def found(file: LogFile, position: int, end: int, **options: bool) -> list[tuple[int, int]]:

@@ -124,6 +124,10 @@ def test_the_log_is_the_same_in_another_place(manager: LogManager, tmp_path: Pat
     assert manager.get("t", 0) is moved
     assert manager.directory_of("t", 0) == target.path
     assert moved.directory == tmp_path / "b" / "t-0"
+    # The files share the directory: that of very many is changed at once.
+    for segment in moved.segments:
+        for file in (segment.file, *segment.indexes):
+            assert file.directory is moved.directory
     assert read_all(moved) == expected
     for name in ("log_start_offset", "log_end_offset", "high_watermark", "last_stable_offset"):
         assert getattr(moved, name) == getattr(log, name), name

@@ -21,7 +21,7 @@ ENTRIES = [(0, 10), (3, 20), (3, 25), (7, 40), (12, 41)]
 
 
 def filled(path: Path, entries: list[tuple[int, int]] = ENTRIES) -> Pairs:
-    index = Pairs(path, 0, FILES)
+    index = Pairs(path.parent, path.name, 0, FILES)
     for entry in entries:
         index.append_entry(*entry)
     return index
@@ -49,7 +49,7 @@ def test_entries_are_found_in_memory_and_on_the_disk(path: Path, is_on_disk: boo
 
 
 def test_an_index_without_a_file_is_empty(path: Path) -> None:
-    index = Pairs(path, 0, FILES)
+    index = Pairs(path.parent, path.name, 0, FILES)
     assert (index.count, index.size_bytes) == (0, 0)
     assert index.search(5) is None
     assert not index.is_sound()
@@ -68,7 +68,7 @@ def test_only_new_entries_are_written(path: Path) -> None:
 
 def test_appending_goes_on_from_the_file(path: Path) -> None:
     filled(path, ENTRIES[:3]).write()
-    index = Pairs(path, 0, FILES)
+    index = Pairs(path.parent, path.name, 0, FILES)
     for entry in ENTRIES[3:]:
         index.append_entry(*entry)
     assert [index.entry(i) for i in range(5)] == ENTRIES
@@ -98,7 +98,7 @@ def test_a_cut_index_s_file_has_what_is_left(
 
 def test_a_reset_index_starts_again(path: Path) -> None:
     filled(path).write()
-    index = Pairs(path, 0, FILES)
+    index = Pairs(path.parent, path.name, 0, FILES)
     index.reset()
     assert index.count == 0
     index.append_entry(1, 2)
@@ -110,7 +110,7 @@ def test_unwritten_entries_are_lost_with_the_memory(path: Path) -> None:
     index = filled(path, ENTRIES[:2])
     index.write()
     index.append_entry(*ENTRIES[2])
-    reopened = Pairs(path, 0, FILES)
+    reopened = Pairs(path.parent, path.name, 0, FILES)
     assert reopened.count == 2
 
 
@@ -118,7 +118,7 @@ def test_unwritten_entries_are_lost_with_the_memory(path: Path) -> None:
 def test_half_an_entry_at_the_end_is_unsound_and_left_out(path: Path, extra: int) -> None:
     filled(path).write()
     path.write_bytes(path.read_bytes() + bytes(extra))
-    index = Pairs(path, 0, FILES)
+    index = Pairs(path.parent, path.name, 0, FILES)
     assert index.is_sound() is (extra == 0)
     index.load()
     assert index.count == 5
@@ -126,10 +126,10 @@ def test_half_an_entry_at_the_end_is_unsound_and_left_out(path: Path, extra: int
 
 def test_a_renamed_index_is_written_to_its_new_name(path: Path, tmp_path: Path) -> None:
     index = filled(path, ENTRIES[:1])
-    index.rename(tmp_path / "1.index")  # there is no file yet
+    index.rename(tmp_path, "1.index")  # there is no file yet
     index.write()
-    index.rename(tmp_path / "2.index")
+    index.rename(tmp_path, "2.index")
     index.append_entry(*ENTRIES[1])
     index.write()
     assert [each.name for each in tmp_path.iterdir()] == ["2.index"]
-    assert Pairs(tmp_path / "2.index", 0, FILES).count == 2
+    assert Pairs(tmp_path, "2.index", 0, FILES).count == 2

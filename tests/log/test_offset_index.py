@@ -64,7 +64,7 @@ ENTRIES = [(102, 500), (110, 900), (140, 4000)]
 @pytest.fixture
 def index(tmp_path: Path) -> OffsetIndex:
     """An index of a segment that begins at offset 100."""
-    index = OffsetIndex(tmp_path / "100.index", 100, FILES)
+    index = OffsetIndex(tmp_path, "100.index", 100, FILES)
     for offset, position in ENTRIES:
         index.append(offset, position)
     return index
@@ -103,12 +103,12 @@ def test_entries_at_or_behind_an_offset_are_dropped(
 
 
 def test_an_empty_index_looks_from_the_start(tmp_path: Path) -> None:
-    index = OffsetIndex(tmp_path / "100.index", 100, FILES)
+    index = OffsetIndex(tmp_path, "100.index", 100, FILES)
     assert (index.lookup(500), index.last(), index.offset_behind(0)) == ((100, 0), (100, 0), None)
 
 
 def test_an_offset_far_behind_the_segment_is_looked_up(tmp_path: Path) -> None:
-    index = OffsetIndex(tmp_path / "0.index", 0, FILES)
+    index = OffsetIndex(tmp_path, "0.index", 0, FILES)
     index.append(2**31 - 1, 70)
     assert index.lookup(2**31 - 2) == (0, 0)
     assert index.lookup(2**40) == (2**31 - 1, 70)

@@ -45,7 +45,7 @@ def made(tmp_path: Path, open_files: OpenFiles, count: int) -> list[LogFile]:
     for i in range(count):
         path = tmp_path / f"file-{i}"
         path.write_bytes(b"%d" % i * 10)
-        files.append(LogFile(path, open_files))
+        files.append(LogFile(path.parent, path.name, open_files))
     return files
 
 
@@ -149,7 +149,7 @@ def test_chunks_are_given_back_and_others_are_left(tmp_path: Path) -> None:
 
 
 def test_a_file_that_vanished_does_not_come_back_empty(tmp_path: Path) -> None:
-    file = LogFile(tmp_path / "missing", OpenFiles())
+    file = LogFile(tmp_path, "missing", OpenFiles())
     with pytest.raises(FileNotFoundError):
         file.write(b"x", 0)
     assert not file.path.exists()
@@ -161,7 +161,7 @@ def test_a_file_that_vanished_does_not_come_back_empty(tmp_path: Path) -> None:
 def test_a_renamed_file_is_the_same(tmp_path: Path) -> None:
     [file] = made(tmp_path, OpenFiles(), 1)
     assert file.pread(1, 0) == b"0"
-    file.rename(tmp_path / "renamed")
+    file.rename(tmp_path, "renamed")
     file.close()
     assert file.pread(1, 0) == b"0"
     assert not (tmp_path / "file-0").exists()

@@ -38,7 +38,7 @@ def file() -> Iterator[LogFile]:
                 written.write(bytes(range(256)))
             written.truncate(SIZE)
             os.fsync(written.fileno())
-        yield LogFile(path, OpenFiles())
+        yield LogFile(path.parent, path.name, OpenFiles())
 
 
 class SlowDisk:

@@ -13,7 +13,7 @@ ENTRIES = [(1000, 102), (1500, 110), (9000, 140)]
 @pytest.fixture
 def index(tmp_path: Path) -> TimeIndex:
     """An index of a segment that begins at offset 100."""
-    index = TimeIndex(tmp_path / "100.timeindex", 100, FILES)
+    index = TimeIndex(tmp_path, "100.timeindex", 100, FILES)
     for timestamp, offset in ENTRIES:
         index.maybe_append(timestamp, offset)
     return index
@@ -55,7 +55,7 @@ def test_entries_at_or_behind_an_offset_are_dropped(
 
 
 def test_an_empty_index(tmp_path: Path) -> None:
-    index = TimeIndex(tmp_path / "100.timeindex", 100, FILES)
+    index = TimeIndex(tmp_path, "100.timeindex", 100, FILES)
     assert index.last() == index.lookup(10**12) == (-1, 100)
     index.maybe_append(-1, 105)  # no timestamp at all
     assert index.count == 0

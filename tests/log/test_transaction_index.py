@@ -20,7 +20,7 @@ ENTRIES = [
 @pytest.fixture
 def index(tmp_path: Path) -> TransactionIndex:
     """An index of a segment that begins at offset 100."""
-    index = TransactionIndex(tmp_path / "100.txnindex", 100, FILES)
+    index = TransactionIndex(tmp_path, "100.txnindex", 100, FILES)
     for entry in ENTRIES:
         index.append(entry)
     return index
@@ -31,11 +31,11 @@ def test_the_bytes_are_kafka_s(index: TransactionIndex) -> None:
     assert index.path.read_bytes() == b"".join(
         struct.pack(">hqqqq", 0, *entry) for entry in ENTRIES
     )
-    assert TransactionIndex(index.path, 100, FILES).all() == ENTRIES
+    assert TransactionIndex(index.path.parent, index.path.name, 100, FILES).all() == ENTRIES
 
 
 def test_where_nothing_was_aborted_there_is_no_file(tmp_path: Path) -> None:
-    index = TransactionIndex(tmp_path / "100.txnindex", 100, FILES)
+    index = TransactionIndex(tmp_path, "100.txnindex", 100, FILES)
     index.write()
     assert not index.path.exists()
     assert (index.all(), index.is_sound()) == ([], True)
@@ -87,7 +87,7 @@ def test_transactions_that_end_at_or_behind_an_offset_are_dropped(
 
 def test_an_entry_is_in_the_file_at_once_and_a_full_disk_is_made_good(tmp_path: Path) -> None:
     files = FullFiles()
-    index = TransactionIndex(tmp_path / "100.txnindex", 100, files)
+    index = TransactionIndex(tmp_path, "100.txnindex", 100, files)
     index.note(ENTRIES[0])
     assert index.path.stat().st_size == 34
     files.is_full = True
@@ -95,7 +95,7 @@ def test_an_entry_is_in_the_file_at_once_and_a_full_disk_is_made_good(tmp_path: 
     assert index.path.stat().st_size == 34
     files.is_full = False
     index.note(ENTRIES[2])
-    assert TransactionIndex(index.path, 100, files).all() == ENTRIES
+    assert TransactionIndex(index.path.parent, index.path.name, 100, files).all() == ENTRIES
 
 
 @pytest.mark.parametrize(
@@ -110,6 +110,6 @@ def test_an_entry_is_in_the_file_at_once_and_a_full_disk_is_made_good(tmp_path: 
 def test_impossible_entries_are_told(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "100.txnindex"
     path.write_bytes(data)
-    assert not TransactionIndex(path, 100, FILES).is_sound()
+    assert not TransactionIndex(path.parent, path.name, 100, FILES).is_sound()
     path.write_bytes(struct.pack(">hqqqq", 0, 1, 90, 105, 106))  # began in an earlier segment
-    assert TransactionIndex(path, 100, FILES).is_sound()
+    assert TransactionIndex(path.parent, path.name, 100, FILES).is_sound()

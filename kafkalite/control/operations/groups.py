@@ -30,6 +30,7 @@ from kafkalite.control.views import (
     transaction_view,
 )
 from kafkalite.replica.partition import Partition
+from kafkalite.requests.disk_threads import read_off_loop
 from kafkalite.requests.slices import in_slices_of_task, mapped
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -86,7 +87,8 @@ async def seek_group(cluster: ControlledCluster, request: SeekGroup) -> GroupVie
     now_ms = cluster.clock.now_ms()
     partitions = [
         OffsetCommitRequestPartition(
-            partition_index=each.index, committed_offset=_offset_of(each, request, now_ms)
+            partition_index=each.index,
+            committed_offset=await read_off_loop(partial(_offset_of, each, request, now_ms)),
         )
         for each in topic.partitions
         if request.partition in (None, each.index)

@@ -6,8 +6,9 @@ An answer comes after so many records were looked at, found or not, and says whe
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 from kafkalite.control.answers import RecordsFound
@@ -18,6 +19,7 @@ from kafkalite.control.record_reading import found as shown
 from kafkalite.control.record_reading import records_of
 from kafkalite.control.views import partition_of, topic_of
 from kafkalite.replica.partition import Partition
+from kafkalite.requests.disk_threads import read_off_loop
 from kafkalite.requests.slices import Steps, in_slices_of_task
 from kafkalite.wire.record_batch import Record
 
@@ -49,14 +51,22 @@ async def search_records(cluster: ControlledCluster, request: SearchRecords) -> 
     chosen = topic.partitions
     if request.partition is not None:
         chosen = [partition_of(cluster.broker, request.topic, request.partition)]
-    return await in_slices_of_task(_search(chosen, request, cluster.clock.now_ms()))
+    now_ms = cluster.clock.now_ms()
+    starts: dict[int, int] = {}
+    for each in () if _is_backward(request) else chosen:
+        starts[each.index] = await read_off_loop(partial(_start, each, request, now_ms))
+    return await in_slices_of_task(_search(chosen, starts, request))
+
+
+def _is_backward(request: SearchRecords) -> bool:
+    return request.newest or bool(request.before)
 
 
 def _search(
-    partitions: list[Partition], request: SearchRecords, now_ms: int
+    partitions: list[Partition], starts: Mapping[int, int], request: SearchRecords
 ) -> Steps[RecordsFound]:
     most = max(_LEAST_OF_A_PARTITION, _MOST_SEARCHED // max(1, len(partitions)))
-    is_backward = request.newest or bool(request.before)
+    is_backward = _is_backward(request)
     matches = matcher(request)
     ends: dict[int, int] = {}
     scans: list[_Scan] = []
@@ -66,7 +76,7 @@ def _search(
             end = min(limit, request.before.get(partition.index, limit))
             scans.append((yield from _backward(partition, end, request, matches, most)))
         else:
-            start = _start(partition, request, now_ms)
+            start = starts[partition.index]
             scans.append((yield from _forward(partition, start, request, matches, most)))
     return _answer(scans, request, ends, is_backward=is_backward)
 

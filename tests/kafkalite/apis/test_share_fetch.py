@@ -23,6 +23,7 @@ from tests.kafkalite.apis.share_member import (
     initialize,
     produce,
 )
+from tests.kafkalite.long_look_up import make_long
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -163,6 +164,17 @@ async def test_a_group_begins_where_it_is_told_to(client, broker, reset: str) ->
     await configure(client, **{"share.auto.offset.reset": reset})
     await initialize(client, "queue", topic_id, start_offset=-1)
     assert await Member(client, topic_id).fetch() == [b"old"]
+
+
+async def test_a_thread_reads_where_its_time_begins(client, broker, monkeypatch) -> None:
+    broker.create_topic("t", 1)
+    topic_id = broker.topic_id("t")
+    await produce(client, b"old")
+    await configure(client, **{"share.auto.offset.reset": "by_duration:P9999D"})
+    await initialize(client, "queue", topic_id, start_offset=-1)
+    done = make_long(monkeypatch)
+    assert await Member(client, topic_id).fetch() == [b"old"]
+    assert done == ["read in a thread", "looked up"]
 
 
 async def test_a_partition_without_a_state_is_not_fetched(client, broker) -> None:

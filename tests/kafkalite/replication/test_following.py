@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkalite.log.config import LogConfig
 from kafkalite.replication import following
 from kafkalite.replication.fetch_state import Progress
-from kafkalite.replication.following import Question
+from kafkalite.replication.following import MOST_CUT, Question
 from kafkalite.replication.replica import Replica
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.fetch import EpochEndOffset, PartitionData
@@ -139,6 +141,47 @@ def test_an_answer_does_not_fit_once_the_log_has_grown(replica: Replica) -> None
     taken(replica, answer(batch(b"a")))
     assert not question.is_current
     assert Question(replica, 1, 1).is_current
+
+
+def with_many_segments(replica: Replica) -> int:
+    """A segment for each record; returns their number."""
+    count = 3 * MOST_CUT
+    replica.log.config = LogConfig(segment_bytes=1)
+    for offset in range(count):
+        taken(replica, answer(batch(b"%d" % offset, offset=offset)))
+    assert len(replica.log.segments) == count
+    return count
+
+
+def cut_in_parts(replica: Replica, end: int, cut: Callable[[], object]) -> int:
+    """Call `cut` until the log ends at `end`; returns how often. Each cut is a small one."""
+    for times in range(1, 100):
+        before = len(replica.log.segments)
+        cut()
+        assert before - len(replica.log.segments) <= MOST_CUT
+        if replica.log.log_end_offset == end:
+            return times
+    raise AssertionError(f"it ends at {replica.log.log_end_offset}")
+
+
+def test_many_segments_are_cut_by_several_answers(replica: Replica) -> None:
+    with_many_segments(replica)
+    diverging = answer(diverging_epoch=EpochEndOffset(epoch=1, end_offset=10))
+    assert cut_in_parts(replica, 10, lambda: taken(replica, diverging)) == 3
+    assert values(replica.log) == [b"%d" % offset for offset in range(10)]
+
+
+def test_many_segments_behind_the_leaders_end_are_cut_in_parts(replica: Replica) -> None:
+    with_many_segments(replica)
+    assert cut_in_parts(replica, 10, lambda: following.ranged(replica, 0, 10)) == 3
+    assert values(replica.log) == [b"%d" % offset for offset in range(10)]
+
+
+def test_a_log_of_many_segments_starts_over_in_parts(replica: Replica) -> None:
+    count = with_many_segments(replica)
+    start = count + 100
+    assert cut_in_parts(replica, start, lambda: following.ranged(replica, start, start + 5)) == 4
+    assert (replica.log.log_start_offset, len(replica.log.segments)) == (start, 1)
 
 
 def test_an_error_keeps_only_its_partition_back(replica: Replica) -> None:

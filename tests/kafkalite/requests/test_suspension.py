@@ -220,7 +220,7 @@ async def test_it_moves_to_the_task_when_an_answer_before_it_is_on_the_disk_only
     path = tmp_path / "segment"
     content = PRODUCE + bytes(100_000)
     path.write_bytes(content)
-    file = LogFile(path, OpenFiles())
+    file = LogFile(path.parent, path.name, OpenFiles())
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if bytes(frame) == PRODUCE:

@@ -216,7 +216,7 @@ def test_bad_input_leaves_the_responses_before_it() -> None:
 def test_closing_lets_go_of_files_and_of_the_request_that_waits(tmp_path: Path) -> None:
     path = tmp_path / "segment"
     path.write_bytes(bytes(100_000))
-    file = LogFile(path, OpenFiles())
+    file = LogFile(path.parent, path.name, OpenFiles())
     left = False
 
     async def wait(frame: InMemory) -> list[Records]:

@@ -72,7 +72,7 @@ async def test_a_handler_that_is_never_continued_is_closed() -> None:
 async def test_small_slices_of_files_go_out_with_what_is_around_them(tmp_path: Path) -> None:
     path = tmp_path / "segment"
     path.write_bytes(b"0123456789")
-    file = LogFile(path, OpenFiles())
+    file = LogFile(path.parent, path.name, OpenFiles())
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         return [b"head", FileSlice(file, 2, 3), b"tail"]
@@ -87,7 +87,7 @@ async def test_small_slices_of_files_go_out_with_what_is_around_them(tmp_path: P
 async def test_a_segment_shorter_than_promised_ends_the_connection(tmp_path: Path) -> None:
     path = tmp_path / "segment"
     path.write_bytes(b"01234")
-    file = LogFile(path, OpenFiles())
+    file = LogFile(path.parent, path.name, OpenFiles())
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         return [b"head", FileSlice(file, 2, 30)]
@@ -133,7 +133,7 @@ async def test_slices_of_files_are_sent_in_place_and_closed(tmp_path: Path) -> N
     path.write_bytes(content)
     slices: list[FileSlice] = []
     files = OpenFiles()
-    file = LogFile(path, files)
+    file = LogFile(path.parent, path.name, files)
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         slices.extend([FileSlice(file, 10, 1_000_000), FileSlice(file, 0, 0)])
@@ -151,7 +151,7 @@ async def test_slices_of_files_are_sent_in_place_and_closed(tmp_path: Path) -> N
 async def test_a_client_that_does_not_read_leaves_nothing_open(tmp_path: Path) -> None:
     path = tmp_path / "segment"
     path.write_bytes(bytes(5_000_000))
-    file = LogFile(path, OpenFiles())
+    file = LogFile(path.parent, path.name, OpenFiles())
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         return [b"head", FileSlice(file, 0, 5_000_000)]

@@ -54,7 +54,7 @@ async def test_nothing_is_received_before_what_was_asked_is_sent() -> None:
 async def test_a_client_that_goes_while_it_is_sent_to(tmp_path: Path) -> None:
     path = tmp_path / "segment"
     path.write_bytes(bytes(32 * MB))
-    file = LogFile(path, OpenFiles())
+    file = LogFile(path.parent, path.name, OpenFiles())
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         return [b"head", FileSlice(file, 0, 32 * MB)]

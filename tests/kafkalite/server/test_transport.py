@@ -138,7 +138,7 @@ async def test_a_layer_that_keeps_bytes_back_loses_none(
     path = tmp_path / "segment"
     content = bytes(range(256)) * 200
     path.write_bytes(content)
-    file = LogFile(path, OpenFiles())
+    file = LogFile(path.parent, path.name, OpenFiles())
 
     async def answer(connection: Connection, frame: InMemory) -> list[Records]:
         if in_task:

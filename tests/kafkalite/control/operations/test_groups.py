@@ -12,6 +12,7 @@ from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from tests.kafkalite.control.clients import producer
 from tests.kafkalite.group_requests import commit, heartbeat, join, sync, with_words
+from tests.kafkalite.long_look_up import make_long
 from tests.kafkalite.transactional import Transactional
 
 
@@ -126,3 +127,16 @@ async def test_a_group_goes_on_from_a_time(broker: test_broker) -> None:
             await k.group("g").seek("t", **wrong)
     with pytest.raises(Problem, match="since"):
         await k.group("g").seek("t", since="yesterday")
+
+
+async def test_a_thread_reads_where_the_time_begins(
+    broker: test_broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    k: Any = broker.asynchronous
+    await k.create_topic("t")
+    for timestamp in (1, 2, 3):
+        await k.produce("t", "v", timestamp=timestamp)
+    done = make_long(monkeypatch)
+    group = await k.group("g").seek("t", since=2)
+    assert [each.offset for each in group.offsets] == [1]
+    assert done == ["read in a thread", "looked up"]

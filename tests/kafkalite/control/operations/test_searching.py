@@ -11,6 +11,7 @@ from kafkalite.control.answers import RecordsFound
 from kafkalite.control.operations import searching
 from kafkalite.control.problems import Problem
 from kafkalite.testing import broker as test_broker
+from tests.kafkalite.long_look_up import make_long
 from tests.kafkalite.transactional import TOPIC, Transactional
 
 
@@ -76,6 +77,15 @@ async def test_from_an_offset_and_from_a_time(broker: test_broker) -> None:
     assert (values(answer), answer.next) == (["now"], {0: 6, 1: 5})
     with pytest.raises(Problem, match="since is 'soon'"):
         await search(k, since="soon")
+
+
+async def test_a_thread_reads_where_a_time_begins(
+    broker: test_broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    k = await filled(broker.asynchronous)
+    done = make_long(monkeypatch)
+    assert values(await search(k, since=8)) == ["v8", "v9"]
+    assert done == ["read in a thread", "looked up", "looked up"]
 
 
 @pytest.mark.parametrize(

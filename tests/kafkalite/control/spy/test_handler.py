@@ -112,7 +112,7 @@ def test_only_the_mode_full_keeps_large_requests_whole(full: bool, kept: int) ->
 def test_only_the_mode_full_reads_files(tmp_path: Path, full: bool, kept: bytes | int) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"records")
-    with FileSlice(LogFile(path, OpenFiles()), 2, 4) as records:
+    with FileSlice(LogFile(path.parent, path.name, OpenFiles()), 2, 4) as records:
         _, ring = spied(lambda *_: [b"head", records], full=full)
         assert only(ring).answer == (b"head", kept)
         assert only(ring).answer_bytes == 8
