@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from operator import attrgetter
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from kafkalite.log.log_state import LogState
@@ -15,13 +15,16 @@ from kafkalite.log.open_files import FileSlice
 from kafkalite.log.page_cache import NotBrief, is_cached_only
 from kafkalite.log.readable_segment import TimestampAndOffset
 from kafkalite.log.segment import LogSegment
-from kafkalite.log.transaction_index import AbortedTransaction
+from kafkalite.log.transaction_index import AbortedTransaction, Entry
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 # A thread reads the times of more segments.
 _MOST_BRIEF_SEGMENTS: Final = 100
 
-_by_first_offset: Final = attrgetter("first_offset")
+_first_offset: Final = itemgetter(2)
+
+Aborted = tuple[int, int]
+"""An aborted transaction as a Fetch tells it: the producer's id and the first offset."""
 
 
 class ReadResult(NamedTuple):
@@ -35,7 +38,7 @@ class ReadResult(NamedTuple):
     records: FileSlice | bytes
     segment_base_offset: int = -1
     position: int = -1
-    aborted_transactions: list[AbortedTransaction] | None = None
+    aborted_transactions: list[Aborted] | None = None
 
 
 def read(
@@ -66,7 +69,7 @@ def read(
             f"Received request for offset {offset} for partition {log.name}, but we only have log "
             f"segments in the range {log.log_start_offset} to {log.log_end_offset}.",
         )
-    aborted: list[AbortedTransaction] | None = [] if with_aborted_transactions else None
+    aborted: list[Aborted] | None = [] if with_aborted_transactions else None
     segment = log.segments.floor(offset)
     try:
         while segment is not None and offset < upper_bound:
@@ -101,23 +104,30 @@ def _aborted(
     offset: int,
     end_position: int,
     upper_bound: int,
-) -> list[AbortedTransaction]:
+) -> list[Aborted]:
     end = segment.offset_index.offset_behind(end_position)
     if end is None:
         end = log.log_end_offset if following is None else following.base_offset
-    return aborted_transactions(log, offset, min(end, upper_bound))
+    entries = _aborted_entries(log, offset, min(end, upper_bound))
+    return [(producer_id, first_offset) for _, producer_id, first_offset, _, _ in entries]
 
 
 def aborted_transactions(log: LogState, offset: int, upper_bound: int) -> list[AbortedTransaction]:
     """The aborted transactions with records in [offset, upper_bound), by first offset."""
-    found: list[AbortedTransaction] = []
+    return [AbortedTransaction(*entry[1:]) for entry in _aborted_entries(log, offset, upper_bound)]
+
+
+def _aborted_entries(log: LogState, offset: int, upper_bound: int) -> list[Entry]:
+    """The same as they are in the indexes."""
+    found: list[Entry] = []
     for segment in log.segments.aborting_since(offset):
         # Found in the segment of its marker, which may be any later one.
         some, is_complete = segment.transaction_index.overlapping(offset, upper_bound)
         found += some
         if is_complete:
             break
-    return sorted(found, key=_by_first_offset)
+    found.sort(key=_first_offset)
+    return found
 
 
 def offset_for_timestamp(log: LogState, timestamp: int) -> TimestampAndOffset | None:

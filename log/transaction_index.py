@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import struct
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from kafkalite.log.index_file import IndexFile
 
 # The field by which entries are in order.
 _LAST_OFFSET: Final = 3
+
+
+Entry = tuple[Any, ...]
+"""The version (0), and the four numbers of an AbortedTransaction."""
 
 
 class AbortedTransaction(NamedTuple):
@@ -51,23 +55,21 @@ class TransactionIndex(IndexFile):
         self.load()
         return [AbortedTransaction(*self.entry(i)[1:]) for i in range(self.count)]
 
-    def overlapping(
-        self, fetch_offset: int, upper_bound: int
-    ) -> tuple[list[AbortedTransaction], bool]:
-        """The transactions that touch [fetch_offset, upper_bound).
+    def overlapping(self, fetch_offset: int, upper_bound: int) -> tuple[list[Entry], bool]:
+        """The entries of the transactions that touch [fetch_offset, upper_bound).
 
         The second value is True if no later segment can have more.
         """
-        found: list[AbortedTransaction] = []
+        found: list[Entry] = []
         if not self.count:
             return found, False
         self.load()
         begin = self.count_up_to(fetch_offset - 1, _LAST_OFFSET) * self.layout.size
         view = memoryview(self._entries or b"")[begin:]
-        for _, producer_id, first_offset, last_offset, stable in self.layout.iter_unpack(view):
-            if first_offset < upper_bound:
-                found.append(AbortedTransaction(producer_id, first_offset, last_offset, stable))
-            if stable >= upper_bound:
+        for entry in self.layout.iter_unpack(view):
+            if entry[2] < upper_bound:
+                found.append(entry)
+            if entry[4] >= upper_bound:
                 return found, True
         return found, False
 

@@ -25,10 +25,10 @@ def records_of(
     aborted: dict[int, list[int]] = {}
     while offset < limit:
         result = partition.read(offset, _READ_BYTES, committed_only=committed_only)
-        for each in result.aborted_transactions or ():
-            firsts = aborted.setdefault(each.producer_id, [])
-            if each.first_offset not in firsts:
-                firsts.append(each.first_offset)
+        for producer_id, first_offset in result.aborted_transactions or ():
+            firsts = aborted.setdefault(producer_id, [])
+            if first_offset not in firsts:
+                firsts.append(first_offset)
         data = _bytes_of(result.records)
         after = offset
         for batch in iterate_batches(data):

@@ -268,11 +268,6 @@ class FetchReader:
             minimum_one_batch=minimum_one_batch,
         )
         self._partitions.append((target, partition))
-        aborted: Sequence[AbortedTransactionRow] | None = None
-        if result.aborted_transactions is not None:
-            aborted = [
-                (each.producer_id, each.first_offset) for each in result.aborted_transactions
-            ]
         return (
             target.index,
             0,
@@ -282,7 +277,7 @@ class FetchReader:
             NOT_TOLD,
             NOT_TOLD,
             NOT_TOLD,
-            aborted,
+            result.aborted_transactions,
             _NO_REPLICA,
             result.records,
         )

@@ -213,7 +213,7 @@ def test_aborted_transactions_are_those_of_the_slice_that_is_read(disk: Disk) ->
     result.records.close()
     assert result.aborted_transactions is not None
     # Up to the next entry of the offset index: some more than the batch, far fewer than all.
-    assert [each.first_offset for each in result.aborted_transactions] == [0]
+    assert result.aborted_transactions == [(1, 0)]
 
 
 @pytest.mark.parametrize(("max_bytes", "told"), [(0, [0]), (1, None), (60, None)])
@@ -232,7 +232,7 @@ def test_aborted_transactions_where_the_first_batch_does_not_fit(
     )
     assert result.records == b""
     aborted = result.aborted_transactions
-    assert (aborted and [each.first_offset for each in aborted]) == told
+    assert (aborted and [first_offset for _, first_offset in aborted]) == told
 
 
 @pytest.mark.parametrize(

@@ -74,7 +74,7 @@ def test_those_that_touch_a_range(
     is_complete: bool,
 ) -> None:
     found, complete = index.overlapping(offset, upper_bound)
-    assert ([each.producer_id for each in found], complete) == (producers, is_complete)
+    assert ([each[1] for each in found], complete) == (producers, is_complete)
 
 
 @pytest.mark.parametrize(("offset", "left"), [(131, 3), (130, 2), (120, 1), (105, 0)])

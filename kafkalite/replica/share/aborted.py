@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kafkalite.log.transaction_index import AbortedTransaction
+from kafkalite.log.reading import Aborted
 from kafkalite.replica.share.acquisition import Acquired
 from kafkalite.replica.share.in_flight import RecordState
 from kafkalite.replica.share.share_partition import SharePartition
@@ -20,7 +20,7 @@ def without_aborted(
     partition: SharePartition,
     acquired: list[Acquired],
     fetched: Sequence[RecordBatch],
-    aborted: Sequence[AbortedTransaction],
+    aborted: Sequence[Aborted],
 ) -> list[Acquired]:
     """Archive what was acquired of aborted transactions; what is left."""
     if not aborted or not acquired:
@@ -42,17 +42,17 @@ def without_aborted(
 
 
 def aborted_batches(
-    fetched: Iterable[RecordBatch], aborted: Sequence[AbortedTransaction]
+    fetched: Iterable[RecordBatch], aborted: Sequence[Aborted]
 ) -> list[RecordBatch]:
     """The batches with data of aborted transactions."""
-    waiting = sorted(aborted, key=lambda each: each.first_offset, reverse=True)
+    waiting = sorted(((first, producer_id) for producer_id, first in aborted), reverse=True)
     aborted_ids: set[int] = set()
     found: list[RecordBatch] = []
     for batch in fetched:
         if not batch.has_producer_id:
             continue
-        while waiting and waiting[-1].first_offset <= batch.last_offset:
-            aborted_ids.add(waiting.pop().producer_id)
+        while waiting and waiting[-1][0] <= batch.last_offset:
+            aborted_ids.add(waiting.pop()[1])
         if batch.is_control:
             marker = read_end_transaction_marker(batch)
             if marker is not None and marker.control_type is ControlRecordType.ABORT:

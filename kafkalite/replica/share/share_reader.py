@@ -21,7 +21,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches
 
 if TYPE_CHECKING:
-    from kafkalite.log.transaction_index import AbortedTransaction
+    from kafkalite.log.reading import Aborted
     from kafkalite.replica.partition import Partition
     from kafkalite.replica.share.share_partitions import SharePartitions
     from kafkalite.requests.purgatory import Watchers
@@ -53,7 +53,7 @@ class _Read:
     offset: int
     data: bytes
     batches: list[RecordBatch]
-    aborted: Sequence[AbortedTransaction]
+    aborted: Sequence[Aborted]
 
 
 class ShareReader:
@@ -196,7 +196,7 @@ class ShareReader:
         last_wanted = share.reach(offset, wanted)
         read = _Read(first_offset, b"", [], ())
         parts: list[bytes] = []
-        aborted: list[AbortedTransaction] = []
+        aborted: list[Aborted] = []
         while most > 0 and offset <= last_wanted:
             result = partition.read(
                 offset,

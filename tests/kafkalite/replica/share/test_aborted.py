@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kafkalite.log.transaction_index import AbortedTransaction
+from kafkalite.log.reading import Aborted
 from kafkalite.replica.share.aborted import aborted_batches, without_aborted
 from kafkalite.replica.share.acquisition import Acquired
 from kafkalite.replica.share.in_flight import RecordState
@@ -45,8 +45,8 @@ def marker(offset: int, kind: ControlRecordType, producer_id: int = FIRST) -> Re
     return RecordBatch(built)
 
 
-def aborted(first: int, last: int, producer_id: int = FIRST) -> AbortedTransaction:
-    return AbortedTransaction(producer_id, first, last, last + 1)
+def aborted(first: int, producer_id: int = FIRST) -> Aborted:
+    return producer_id, first
 
 
 ABORT, COMMIT = ControlRecordType.ABORT, ControlRecordType.COMMIT
@@ -55,29 +55,29 @@ ABORT, COMMIT = ControlRecordType.ABORT, ControlRecordType.COMMIT
 @pytest.mark.parametrize(
     ("fetched", "transactions", "found"),
     [
-        ([data(0, 2), marker(2, ABORT)], [aborted(0, 2)], [0]),
+        ([data(0, 2), marker(2, ABORT)], [aborted(0)], [0]),
         ([data(0, 2), marker(2, COMMIT)], [], []),
         # The one that was aborted ends with its marker: what comes after is another.
         (
             [data(0, 2), marker(2, ABORT), data(3, 1), marker(4, COMMIT)],
-            [aborted(0, 2)],
+            [aborted(0)],
             [0],
         ),
-        ([data(0, 2), data(2, 1, SECOND), marker(3, ABORT)], [aborted(0, 3)], [0]),
+        ([data(0, 2), data(2, 1, SECOND), marker(3, ABORT)], [aborted(0)], [0]),
         (
             [data(0, 1), data(1, 1, SECOND), marker(2, ABORT, SECOND), marker(3, ABORT)],
-            [aborted(1, 2, SECOND), aborted(0, 3)],
+            [aborted(1, SECOND), aborted(0)],
             [0, 1],
         ),
         # It begins later than what was fetched of this producer.
-        ([data(0, 2), data(2, 2)], [aborted(2, 9)], [2]),
-        ([data(0, 2, plain=True)], [aborted(0, 2)], []),
+        ([data(0, 2), data(2, 2)], [aborted(2)], [2]),
+        ([data(0, 2, plain=True)], [aborted(0)], []),
     ],
     ids=["aborted", "committed", "ended", "others", "two", "later", "plain"],
 )
 def test_batches_of_aborted_transactions(
     fetched: Sequence[RecordBatch],
-    transactions: Sequence[AbortedTransaction],
+    transactions: Sequence[Aborted],
     found: Sequence[int],
 ) -> None:
     assert [each.base_offset for each in aborted_batches(fetched, transactions)] == found
@@ -88,7 +88,7 @@ def test_they_are_archived_and_not_told() -> None:
     world.log = [data(0, 3, plain=True), data(3, 4), data(7, 2, plain=True)]
     acquired = world.fetch("a")
     assert offsets(acquired) == list(range(9))
-    left = without_aborted(world.share, acquired, world.log, [aborted(3, 9)])
+    left = without_aborted(world.share, acquired, world.log, [aborted(3)])
     assert left == [Acquired(0, 2, 1), Acquired(7, 8, 1)]
     states = world.states()
     assert {states[offset][0] for offset in range(3, 7)} == {RecordState.ARCHIVED}
@@ -101,4 +101,4 @@ def test_with_nothing_aborted_all_is_acquired() -> None:
     world = World([3])
     acquired = world.fetch("a")
     assert without_aborted(world.share, acquired, world.log, []) is acquired
-    assert without_aborted(world.share, [], world.log, [aborted(0, 2)]) == []
+    assert without_aborted(world.share, [], world.log, [aborted(0)]) == []
