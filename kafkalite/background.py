@@ -20,7 +20,7 @@ from kafkalite.log.cleaner import Cleaner, Throttle
 from kafkalite.replica.flusher import Flusher, carry_out
 from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.requests.slices import SLICE_SECONDS, in_slices_of_task
-from kafkalite.supervision import every, supervised
+from kafkalite.supervision import every, in_step, supervised
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class Background:
             ("abandoned changes", _FINISH_SECONDS, self._finish_changes),
             ("deleted logs", _FINISH_SECONDS, self._move_deleted),
         ):
-            nursery.start_soon(every, name, partial(float, seconds), work)
+            nursery.start_soon(every, name, partial(float, seconds), work, in_step)
         if self._config.boolean("log.cleaner.enable"):
             nursery.start_soon(supervised, "cleaner", self._clean)
         if self._config.boolean("auto.leader.rebalance.enable"):

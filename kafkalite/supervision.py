@@ -19,6 +19,8 @@ logger = logger_of(__name__)
 
 # Until a task that failed runs again.
 RESTART_SECONDS: Final = 1.0
+# A multiple of an interval may be rounded down: it is over, all the same.
+_ROUNDED: Final = 1e-6
 
 
 async def supervised(name: str, run: Callable[[], Awaitable[object]]) -> None:
@@ -40,17 +42,27 @@ async def supervised(name: str, run: Callable[[], Awaitable[object]]) -> None:
         await trio.sleep(RESTART_SECONDS)
 
 
+async def in_step(seconds: float) -> None:
+    """Sleep until the next multiple of so many seconds, by trio's clock.
+
+    Jobs that are due at the same time wake up an idle process once.
+    """
+    count = int(trio.current_time() / seconds + _ROUNDED) + 1
+    await trio.sleep_until(count * seconds)
+
+
 async def every(
     name: str,
     seconds: Callable[[], float],
     work: Callable[[], Awaitable[None] | None],
+    sleep: Callable[[float], Awaitable[None]] = trio.sleep,
 ) -> None:
     """Do `work` every so often, for ever; what goes wrong ends its turn."""
     trouble = SaidOnce(name, logger)
     trio.lowlevel.current_task().name = name
     while True:
         interval_seconds = seconds()
-        await trio.sleep(interval_seconds)
+        await sleep(interval_seconds)
         try:
             pause = work()
             if pause is not None:

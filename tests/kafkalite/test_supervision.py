@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import trio
 import trio.testing
 
 import kafkalite
-from kafkalite.supervision import every, supervised, supervised_service
+from kafkalite.supervision import every, in_step, supervised, supervised_service
 from kafkalite.testing import broker as test_broker
 
 ROOT = Path(kafkalite.__file__).parent
@@ -197,6 +198,25 @@ async def test_work_done_every_so_often_goes_on_after_an_error(
         await every("a job", lambda: 10.0, work)
     assert len(turns) == 3
     assert [each.levelno for each in caplog.records] == [logging.ERROR]
+
+
+async def test_jobs_in_step_wake_up_at_the_same_times(
+    autojump_clock: trio.testing.MockClock,
+) -> None:
+    turns: list[tuple[float, str]] = []
+
+    def job(name: str) -> Callable[[], None]:
+        return lambda: turns.append((round(trio.current_time(), 6), name))
+
+    with trio.move_on_after(70):
+        async with trio.open_nursery() as nursery:
+            for name, seconds in (("short", 0.2), ("long", 1.0)):
+                nursery.start_soon(every, name, partial(float, seconds), job(name), in_step)
+                await trio.sleep(0.07)
+    short, long = ([when for when, name in turns if name == each] for each in ("short", "long"))
+    assert short == [round(0.2 * number, 6) for number in range(1, 350)]
+    assert set(long) < set(short)
+    assert len(long) == 69
 
 
 async def test_a_service_that_cannot_start_says_so_to_who_starts_it(
