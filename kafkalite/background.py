@@ -86,9 +86,8 @@ class Background:
         ):
             nursery.start_soon(supervised, interval, partial(self._every, interval, job))
         nursery.start_soon(supervised, "flushes", self.flusher.run)
-        flush_seconds = self._seconds("log.flush.scheduler.interval.ms")
         for name, seconds, work in (
-            ("flush", min(flush_seconds, _LONGEST_FLUSH_SECONDS), self._flush),
+            ("flush", self._flush_seconds(), self._flush),
             ("snapshot of the metadata", _SNAPSHOT_CHECK_SECONDS, self._snapshot_metadata),
             ("offline logs", _REOPEN_SECONDS, self._reopen),
             ("abandoned changes", _FINISH_SECONDS, self._finish_changes),
@@ -113,7 +112,7 @@ class Background:
                 await in_slices(job())
 
         first = self._config.integer("log.initial.task.delay.ms") / 1000
-        await trio.sleep(min(first, self._seconds(interval)))
+        await trio.sleep(max(0.0, min(first, self._seconds(interval))))
         await work()
         await every(interval, partial(self._seconds, interval), work)
 
@@ -121,6 +120,10 @@ class Background:
     def _time_stands_still(self) -> bool:
         """True while a test has the broker's clock stand still: nothing falls due then."""
         return math.isinf(self._clock.trio_deadline(0.0))
+
+    def _flush_seconds(self) -> float:
+        asked = self._seconds("log.flush.scheduler.interval.ms")
+        return min(asked, _LONGEST_FLUSH_SECONDS) if asked > 0 else _LONGEST_FLUSH_SECONDS
 
     def _seconds(self, config: str) -> float:
         return min(self._config.integer(config) / 1000, _FOREVER_SECONDS)

@@ -57,11 +57,13 @@ async def every(
     work: Callable[[], Awaitable[None] | None],
     sleep: Callable[[float], Awaitable[None]] = trio.sleep,
 ) -> None:
-    """Do `work` every so often, for ever; what goes wrong ends its turn."""
+    """Do `work` every so often, for ever; what goes wrong ends its turn.
+
+    It ends with an interval that is not positive: Kafka's scheduler repeats no such job.
+    """
     trouble = SaidOnce(name, logger)
     trio.lowlevel.current_task().name = name
-    while True:
-        interval_seconds = seconds()
+    while (interval_seconds := seconds()) > 0:
         await sleep(interval_seconds)
         try:
             pause = work()

@@ -14,6 +14,17 @@ _NOTE_THE_CHOOSER = """() => {
   document.querySelector("input[type=file]").click = () => { window.wasAsked = true; };
 }"""
 
+# A key for a view, pressed in the moment in which its heading comes.
+_PRESS_AT_ONCE = """heading => {
+  const observer = new MutationObserver(() => {
+    if (document.querySelector("h1")?.innerText.includes(heading)) {
+      observer.disconnect();
+      dispatchEvent(new KeyboardEvent("keydown", { key: "j" }));
+    }
+  });
+  observer.observe(document.body, { childList: true, subtree: true, characterData: true });
+}"""
+
 
 def press(page: Any, *keys: str) -> None:
     for key in keys:
@@ -192,9 +203,8 @@ def test_a_trace_is_opened(opened: Open, tmp_path: Path) -> None:
     page.evaluate(_NOTE_THE_CHOOSER)
     press(page, "Enter")
     page.wait_for_function("window.wasAsked")
+    page.evaluate(_PRESS_AT_ONCE, "trace.zip")
     page.get_by_label("Trace file").set_input_files(path)
-    page.get_by_role("heading", name="trace.zip").wait_for()
-    press(page, "j")
     page.get_by_role("complementary", name="The request and its answer").wait_for()
     assert "Fetch" in selected(page, "Requests")
 

@@ -11,6 +11,7 @@ from conformance.soak.stolen_time import StolenTime
 from kafkalite import background
 from kafkalite.log.cleaner import Cleaner, Throttle
 from kafkalite.log.disk_wait import Step
+from kafkalite.log.manager import LogManager
 from kafkalite.replica.partition import Partition
 from kafkalite.testing import broker
 from kafkalite.wire.record_batch import Record, build_batch
@@ -48,6 +49,31 @@ async def test_compacted_topics_are_compacted() -> None:
         size = partition.log.size_bytes
         await until(lambda: partition.log.size_bytes < size / 4)
         assert partition.log.log_end_offset == 200
+
+
+@pytest.mark.parametrize("interval_ms", [0, -1])
+async def test_an_interval_that_is_not_positive_repeats_nothing(
+    interval_ms: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Kafka's scheduler does such a job once. Nothing spins, and nothing ends the broker."""
+    config = {
+        "log.initial.task.delay.ms": 0,
+        "replica.high.watermark.checkpoint.interval.ms": interval_ms,
+        "log.flush.scheduler.interval.ms": interval_ms,
+    }
+    checkpoints: list[float] = []
+    checkpoint = LogManager.checkpoint
+
+    def counted(manager: LogManager) -> Iterator[object]:
+        checkpoints.append(trio.current_time())
+        return checkpoint(manager)
+
+    monkeypatch.setattr(LogManager, "checkpoint", counted)
+    async with broker(config) as running:
+        running.create_topic("t", 1)
+        await trio.sleep(0.5)
+        append(partition_of(running, "t"), b"k", b"v")
+    assert len(checkpoints) <= 3, "of high watermarks, of recovery points, and at the end"
 
 
 async def test_nothing_is_compacted_or_deleted_while_time_stands_still() -> None:

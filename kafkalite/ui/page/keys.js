@@ -1,6 +1,6 @@
 // Keys of the whole page. A view adds its own; those added last are asked first.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 const layers = [];
 
@@ -30,7 +30,8 @@ addEventListener("keydown", (event) => {
 export function useKeys(keys) {
   const layer = useRef(keys);
   layer.current = keys;
-  useEffect(() => {
+  // Before anything is seen: a key may be pressed as soon as it is.
+  useLayoutEffect(() => {
     layers.push(layer);
     return () => layers.splice(layers.indexOf(layer), 1);
   }, []);
