@@ -42,6 +42,8 @@ _FINISH_SECONDS: Final = 0.2
 _REOPEN_SECONDS: Final = 5.0
 # A turn of an idle loop takes no longer than this.
 _IDLE_TURN_SECONDS: Final = 0.0003
+# Without a pause the cleaner would look for work, and find none, as often as the loop lets it.
+_LEAST_BACKOFF_SECONDS: Final = 0.01
 # A due snapshot of the metadata is looked for at this interval.
 _SNAPSHOT_CHECK_SECONDS: Final = 1.0
 
@@ -221,7 +223,8 @@ class Background:
             if not self._time_stands_still and await self._clean_one():
                 await trio.lowlevel.checkpoint()
             else:  # also after a failure: a full disk is not asked again at once
-                await trio.sleep(self._seconds("log.cleaner.backoff.ms"))
+                backoff = self._seconds("log.cleaner.backoff.ms")
+                await trio.sleep(max(backoff, _LEAST_BACKOFF_SECONDS))
 
     async def _clean_one(self) -> bool:
         """Compact the log that needs it most; whether there was one."""

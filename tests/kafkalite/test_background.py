@@ -1,7 +1,7 @@
 """The work in the background of a broker that runs: compaction, flushes, what is seen after
 them."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from time import thread_time
 
 import pytest
@@ -74,6 +74,23 @@ async def test_an_interval_that_is_not_positive_repeats_nothing(
         await trio.sleep(0.5)
         append(partition_of(running, "t"), b"k", b"v")
     assert len(checkpoints) <= 3, "of high watermarks, of recovery points, and at the end"
+
+
+async def test_an_idle_cleaner_without_a_backoff_does_not_spin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked = 0
+    clean = Cleaner.clean
+
+    def counted(cleaner: Cleaner) -> Generator[Step, None, bool]:
+        nonlocal looked
+        looked += 1
+        return clean(cleaner)
+
+    monkeypatch.setattr(Cleaner, "clean", counted)
+    async with broker({"log.cleaner.backoff.ms": 0, "log.initial.task.delay.ms": 0}):
+        await trio.sleep(0.5)
+    assert 0 < looked <= 60
 
 
 async def test_nothing_is_compacted_or_deleted_while_time_stands_still() -> None:
