@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from operator import itemgetter
 from typing import Final, NamedTuple
 
 from kafkalite.log.log_state import LogState
@@ -20,8 +19,6 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 
 # A thread reads the times of more segments.
 _MOST_BRIEF_SEGMENTS: Final = 100
-
-_first_offset: Final = itemgetter(2)
 
 Aborted = tuple[int, int]
 """An aborted transaction as a Fetch tells it: the producer's id and the first offset."""
@@ -113,7 +110,7 @@ def _aborted(
 
 
 def aborted_transactions(log: LogState, offset: int, upper_bound: int) -> list[AbortedTransaction]:
-    """The aborted transactions with records in [offset, upper_bound), by first offset."""
+    """The aborted transactions with records in [offset, upper_bound), as they ended."""
     return [AbortedTransaction(*entry[1:]) for entry in _aborted_entries(log, offset, upper_bound)]
 
 
@@ -126,7 +123,6 @@ def _aborted_entries(log: LogState, offset: int, upper_bound: int) -> list[Entry
         found += some
         if is_complete:
             break
-    found.sort(key=_first_offset)
     return found
 
 

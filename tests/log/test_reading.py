@@ -202,6 +202,23 @@ def test_a_read_that_fails_takes_the_log_offline(disk: Disk) -> None:
     assert log.offline_reason is not None
 
 
+@pytest.mark.parametrize("segment_bytes", [100, 1 << 30])
+def test_aborted_transactions_are_told_as_they_ended(disk: Disk, segment_bytes: int) -> None:
+    """Apache Kafka does not put them in order, either (LocalLog.collectAbortedTransactions)."""
+    log = disk.log(config=LogConfig(segment_bytes=segment_bytes))
+    first, second, third = (Producer(disk, log, producer_id=number) for number in (1, 2, 3))
+    for producer in (first, second, third):
+        producer.append(0, transactional=True)
+    for producer in (second, third, first):
+        producer.end(commit=False)
+    assert aborted(log, 0, 6) == [(2, 1), (3, 2), (1, 0)]
+    result = log.read(0, 1 << 20, upper_bound=6, with_aborted_transactions=True)
+    assert result.aborted_transactions is not None
+    assert result.aborted_transactions[-1] == (1, 0)
+    assert not isinstance(result.records, bytes)
+    result.records.close()
+
+
 def test_aborted_transactions_are_those_of_the_slice_that_is_read(disk: Disk) -> None:
     log = disk.log(config=LogConfig(segment_bytes=10_000, index_interval_bytes=0))
     producer = Producer(disk, log, producer_id=1)
