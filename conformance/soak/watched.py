@@ -18,13 +18,12 @@ from time import perf_counter, sleep, thread_time
 from typing import Any, Final
 
 from conformance.soak.speed import slowness
-from conformance.soak.stolen_time import StolenTimes
+from conformance.soak.stolen_time import LATE_SECONDS, StolenTimes
 from kafkalite.__main__ import main
 from kafkalite.log.files import Files
 from kafkalite.server import watchdog
 
 NAMED_SECONDS: Final = 0.005
-TICK_SECONDS: Final = 0.03
 # Operations that wait for a disk.
 BLOCKING: Final = ("sync", "sync_directory", "sync_everything")
 # Waits of one turn that are kept.
@@ -88,8 +87,7 @@ class Findings(logging.Filter):
             name += f" (it waited for a disk for {waited:.3f} s)"
         worked = fields["worked_seconds"] - self._stolen.seconds_since(began)
         if worked > watchdog.LONG_SECONDS:
-            # The clock may be told a tick later of what was taken.
-            sleep(TICK_SECONDS)
+            sleep(LATE_SECONDS)
             worked = fields["worked_seconds"] - self._stolen.seconds_since(began)
         finding = {
             "held_ms": max(worked, waited) * 1000,

@@ -22,14 +22,12 @@ import trio
 from trio.lowlevel import Task
 
 from conformance.soak.speed import slowness
-from conformance.soak.stolen_time import StolenTime
+from conformance.soak.stolen_time import LATE_SECONDS, StolenTime
 from kafkalite.server import watchdog
 from kafkalite.server.connections import Connections
 from kafkalite.server.watchdog import LONG_SECONDS, Watchdog
 
 _FULL: Final = 2
-# The clock of what was taken goes in steps of 10 ms, and is told of a step up to one later.
-_CLOCK_SECONDS: Final = 0.03
 # The test itself, and the opening of a broker: it serves nobody then.
 NOT_SERVING = ("tests.", "kafkalite.testing.")
 
@@ -92,7 +90,7 @@ class Held(logging.Filter):
     def judge(self) -> None:
         """Say what was found, once the clock has been told of all that was taken."""
         if self._found:
-            sleep(_CLOCK_SECONDS)
+            sleep(LATE_SECONDS)
             most = LONG_SECONDS * slowness() + self._stolen.seconds()
             found = [(own, name) for own, name in self._found if own > most]
             self.by += [f"{own * 1000:.0f} ms of work by {name}" for own, name in found]

@@ -48,7 +48,7 @@ def longest_step_seconds(steps: Iterator[object]) -> tuple[int, float]:
             step = next(steps, steps)
             longest = max(longest, thread_time() - began)
             if step is steps:
-                return count, longest - stolen.seconds()
+                return count, stolen.own_seconds(longest, MOST_SECONDS)
             count += 1
             if callable(step):
                 step()
