@@ -280,9 +280,10 @@ class OffsetRequests:
     ) -> Iterator[OffsetExpiry]:
         if group.is_subscribed_to(topic):
             return
+        pending = shard.offsets.pending_in(group_id, topic)
         for partition, committed in partitions.items():
             since = group.offsets_expire_from(committed.commit_timestamp_ms)
-            if since is None or shard.offsets.is_pending(group_id, topic, partition):
+            if since is None or partition in pending:
                 continue
             at_ms = committed.expire_timestamp_ms
             if at_ms == NO_TIMESTAMP:
@@ -307,7 +308,7 @@ class OffsetRequests:
                     yield len(some), None
             if group.group_type == "share" or shard.groups.get(group_id) is not group:
                 yield 0, None  # its offsets are elsewhere, and stay; or the group has gone
-            elif group.is_empty and not any(True for _ in shard.offsets.partitions_of(group_id)):
+            elif group.is_empty and not shard.offsets.has_any(group_id):
                 self.forget_group(shard, group)
                 yield 0, group
             else:
@@ -349,10 +350,11 @@ def fetch_topic(
     """The offsets of one topic; -1 where there is none."""
     name, topic_id, partitions = wanted
     of_topic = table.of_group(group_id).get(name, {})
+    pending = table.pending_in(group_id, name) if require_stable else ()
     rows: list[OffsetFetchResponsePartitionsRow] = []
     for partition in partitions:
         committed = of_topic.get(partition)
-        if require_stable and table.is_pending(group_id, name, partition):
+        if pending and partition in pending:
             code = ErrorCode.UNSTABLE_OFFSET_COMMIT
             rows.append((partition, NO_OFFSET, NO_EPOCH, "", code))
         elif committed is None or not committed.is_of(topic_id):

@@ -5,7 +5,7 @@ give the same table after a restart. A transaction's offsets are pending, and no
 marker comes (KIP-98). Then each counts, unless a record after it is for the same partition.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final
 from uuid import UUID
 
@@ -70,6 +70,8 @@ class OffsetTable:
         self._by_group: dict[str, TopicOffsets] = {}
         self._pending: dict[int, dict[str, TopicOffsets]] = {}
         """By producer id, then group."""
+        self._producers: dict[str, dict[str, dict[int, PartitionOffsets]]] = {}
+        """The same offsets by group, then topic, then producer id."""
 
     def apply(
         self,
@@ -82,8 +84,10 @@ class OffsetTable:
         """Take in what a record says; None is a tombstone."""
         if committed is None:
             remove(self._by_group, group_id, topic, partition)
-            for groups in self._pending.values():
-                remove(groups, group_id, topic, partition)
+            for producer, partitions in [*self._producers_of(group_id, topic).items()]:
+                partitions.pop(partition, None)
+                if not partitions:
+                    self._forget_pending(producer, group_id, topic)
         else:
             self.of_topic(group_id, topic, producer_id)[partition] = committed
 
@@ -91,10 +95,15 @@ class OffsetTable:
         self, group_id: str, topic: str, producer_id: int = NO_PRODUCER_ID
     ) -> PartitionOffsets:
         """A group's offsets for a topic, to put new ones into: a producer's are pending."""
-        groups = self._by_group
-        if producer_id != NO_PRODUCER_ID:
-            groups = self._pending.setdefault(producer_id, {})
-        return groups.setdefault(group_id, {}).setdefault(topic, {})
+        if producer_id == NO_PRODUCER_ID:
+            return self._by_group.setdefault(group_id, {}).setdefault(topic, {})
+        topics = self._pending.setdefault(producer_id, {}).setdefault(group_id, {})
+        offsets = topics.get(topic)
+        if offsets is None:
+            offsets = topics[topic] = {}
+            producers = self._producers.setdefault(group_id, {}).setdefault(topic, {})
+            producers[producer_id] = offsets
+        return offsets
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> dict[str, int]:
         """Take in a marker: the producer's pending offsets count from now on, or are dropped.
@@ -103,6 +112,8 @@ class OffsetTable:
         """
         counts: dict[str, int] = {}
         for group_id, topics in self._pending.pop(producer_id, {}).items():
+            for topic in topics:
+                self._forget_producer(producer_id, group_id, topic)
             if not committed:
                 continue
             counts[group_id] = sum(map(len, topics.values()))
@@ -121,21 +132,25 @@ class OffsetTable:
     def get(self, group_id: str, topic: str, partition: int) -> CommittedOffset | None:
         return self._by_group.get(group_id, {}).get(topic, {}).get(partition)
 
-    def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
-        """True if an open transaction has committed an offset there: reads must wait for it."""
-        return any(
-            partition in groups.get(group_id, {}).get(topic, {})
-            for groups in self._pending.values()
-        )
+    def pending_in(self, group_id: str, topic: str) -> Collection[int]:
+        """The partitions that an open transaction has committed an offset for: reads must wait."""
+        producers = self._producers_of(group_id, topic)
+        return set().union(*producers.values()) if producers else ()
+
+    def has_any(self, group_id: str) -> bool:
+        """True if the group has an offset, a pending one included."""
+        return any(self.of_group(group_id).values()) or group_id in self._producers
 
     def partitions_of(self, group_id: str) -> Iterator[tuple[str, int]]:
         """All the group has offsets for, pending ones included, each once."""
         found = {
             (topic, partition): None
-            for groups in (self._by_group, *self._pending.values())
-            for topic, partitions in groups.get(group_id, {}).items()
+            for topic, partitions in self.of_group(group_id).items()
             for partition in partitions
         }
+        for topic in self._producers.get(group_id, {}):
+            for partition in self.pending_in(group_id, topic):
+                found[topic, partition] = None
         return iter(found)
 
     def partitions_of_topics(self, gone: Mapping[str, UUID]) -> Iterator[tuple[str, str, int]]:
@@ -149,6 +164,25 @@ class OffsetTable:
             if committed.is_of(gone[topic])
         }
         return iter(found)
+
+    def _producers_of(self, group_id: str, topic: str) -> Mapping[int, PartitionOffsets]:
+        return self._producers.get(group_id, {}).get(topic, {})
+
+    def _forget_pending(self, producer_id: int, group_id: str, topic: str) -> None:
+        """A producer has no pending offset for a topic any more."""
+        groups = self._pending[producer_id]
+        del groups[group_id][topic]
+        if not groups[group_id]:
+            del groups[group_id]
+        self._forget_producer(producer_id, group_id, topic)
+
+    def _forget_producer(self, producer_id: int, group_id: str, topic: str) -> None:
+        topics = self._producers[group_id]
+        del topics[topic][producer_id]
+        if not topics[topic]:
+            del topics[topic]
+        if not topics:
+            del self._producers[group_id]
 
 
 def remove(groups: dict[str, TopicOffsets], group_id: str, topic: str, partition: int) -> None:

@@ -25,7 +25,8 @@ def bar_text(bar: Bar | None) -> str:
     if bar is None:
         return ""
     limit = f"{bar.limit:g}"
-    return f"{bar.best.value} {limit if bar.is_absolute else limit + 'x'}"
+    always = " in each round" if bar.in_each_round else ""
+    return f"{bar.best.value} {limit if bar.is_absolute else limit + 'x'}{always}"
 
 
 def verdict(figure: Figure, by_broker: dict[str, list[float]]) -> str:

@@ -43,11 +43,14 @@ def ratios(by_broker: dict[str, list[float]], other: str = THEIRS) -> list[float
 
 
 def is_met(figure: Figure, by_broker: dict[str, list[float]]) -> bool | None:
-    """True if the median keeps to the bar; None when there is no bar, or nothing to compare."""
-    if figure.bar is None:
+    """True if the bar is kept to; None when there is no bar, or nothing to compare."""
+    bar = figure.bar
+    if bar is None:
         return None
-    values = by_broker.get(OURS, []) if figure.bar.is_absolute else ratios(by_broker)
-    return figure.bar.is_met(statistics.median(values)) if values else None
+    values = by_broker.get(OURS, []) if bar.is_absolute else ratios(by_broker)
+    if not values:
+        return None
+    return all(map(bar.is_met, values if bar.in_each_round else [statistics.median(values)]))
 
 
 class Results:

@@ -16,12 +16,19 @@ from conformance.benchmarks.endless_load import Loaded
 from conformance.benchmarks.growth import TIMES, steepest_rise
 from conformance.benchmarks.open_page import VIEWS, Replay
 from conformance.benchmarks.queues import Taking
-from conformance.benchmarks.report import DOCUMENT, RESULTS, written
+from conformance.benchmarks.report import DOCUMENT, RESULTS, bar_text, written
 from conformance.benchmarks.results import Results, is_met, ratios
 from conformance.benchmarks.sampling import Side
 from conformance.benchmarks.shaped import Shaped
 from conformance.benchmarks.shapes import SHAPES, VERSIONS, Shape, drawn
-from conformance.benchmarks.table import MEASURES, Figure, at_least, at_most, no_more_than
+from conformance.benchmarks.table import (
+    MEASURES,
+    Figure,
+    always_at_most,
+    at_least,
+    at_most,
+    no_more_than,
+)
 from conformance.benchmarks.window import (
     FIRST_LOOK,
     NONE_OPEN,
@@ -68,6 +75,14 @@ def test_a_bar_is_on_the_median_of_the_ratios_or_on_our_own_figure() -> None:
     assert is_met(Figure("x", no_more_than(4.0)), by_broker)
     assert is_met(Figure("x"), by_broker) is None
     assert is_met(Figure("x", at_least(1.0)), {"kafkalite": [1.0]}) is None
+
+
+def test_a_bar_may_be_on_the_ratio_of_each_round() -> None:
+    by_broker = {"kafkalite": [1.0, 2.0, 3.0], "kafka": [10.0, 10.0, 10.0]}
+    assert is_met(Figure("x", at_most(0.2)), by_broker)
+    assert not is_met(Figure("x", always_at_most(0.2)), by_broker)
+    assert is_met(Figure("x", always_at_most(0.3)), by_broker)
+    assert bar_text(always_at_most(0.3)) == "<= 0.3x in each round"
 
 
 def test_results_are_merged_by_measure(tmp_path: Path) -> None:

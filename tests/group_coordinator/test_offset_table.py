@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import uuid
+from time import thread_time
 
+from conformance.soak.speed import slowness
+from conformance.soak.stolen_time import StolenTime
+from kafkalite.group_coordinator.offset_api import fetch_topic
+from kafkalite.group_coordinator.offset_table import (
+    NO_PRODUCER_ID,
+    NO_TOPIC_ID,
+    CommittedOffset,
+    OffsetTable,
+)
+from kafkalite.server.watchdog import LONG_SECONDS
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from tests.group_coordinator.transactional_offsets import txn_commit
@@ -94,3 +106,55 @@ async def test_open_transactions_survive_a_restart(autojump_clock, world):
     assert unstable.error_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
     end_transaction(world, 2, committed=True)
     assert await world.committed("orders", 1) == 30
+
+
+def test_the_table_agrees_with_a_list_of_what_was_committed():
+    """Each producer's pending offsets are found by group and topic, and go with its end."""
+    luck = random.Random(7)
+    groups, topics, partitions = ("g", "h"), ("orders", "payments"), range(3)
+    table = OffsetTable()
+    counting: dict[tuple[str, str, int], int] = {}
+    pending: dict[tuple[int, str, str, int], int] = {}
+    for step in range(3000):
+        key = luck.choice(groups), luck.choice(topics), luck.choice(partitions)
+        producer = luck.randrange(-1, 4)
+        match luck.randrange(4):
+            case 0 if producer != NO_PRODUCER_ID:
+                is_committed = luck.random() < 0.5
+                table.end_transaction(producer, committed=is_committed)
+                for each in [each for each in pending if each[0] == producer]:
+                    at = pending.pop(each)
+                    if is_committed:
+                        counting[each[1:]] = max(at, counting.get(each[1:], -1))
+            case 1:
+                table.apply(*key, None)
+                counting.pop(key, None)
+                for each in [each for each in pending if each[1:] == key]:
+                    del pending[each]
+            case _:
+                table.apply(*key, CommittedOffset(step, -1, "", 0, record_offset=step), producer)
+                if producer == NO_PRODUCER_ID:
+                    counting[key] = step
+                else:
+                    pending[producer, *key] = step
+        for group in groups:
+            there = {each for each in counting if each[0] == group}
+            waiting = {each[1:] for each in pending if each[1] == group}
+            assert {(group, *each) for each in table.partitions_of(group)} == there | waiting
+            assert table.has_any(group) == bool(there | waiting)
+            for topic in topics:
+                waits = {each[2] for each in waiting if each[1] == topic}
+                assert set(table.pending_in(group, topic)) == waits
+        assert all(table.get(*each).offset == at for each, at in counting.items())
+
+
+def test_many_open_transactions_do_not_make_a_stable_fetch_long():
+    table = OffsetTable()
+    for producer in range(1000):
+        table.apply("group", "orders", producer, CommittedOffset(1, -1, "", 0), producer)
+    began, stolen = thread_time(), StolenTime()
+    rows = fetch_topic(table, "group", ("orders", NO_TOPIC_ID, [*range(2000)]), True)
+    most = LONG_SECONDS * slowness()
+    assert stolen.own_seconds(thread_time() - began, most) < most
+    unstable, none = ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.NONE
+    assert [row[4] for row in rows] == [unstable] * 1000 + [none] * 1000
