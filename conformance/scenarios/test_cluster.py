@@ -199,10 +199,13 @@ def move(cluster: QuorumCluster, directory: Path, topic: str, target: int, *more
     common = plan(cluster, directory, topic, target)
     started = run_tool("kafka-reassign-partitions", *common, "--execute", *more)
     assert started.status == 0, started.output
-    for _ in range(30):
+    deadline = time.monotonic() + SECONDS
+    while True:
         done = run_tool("kafka-reassign-partitions", *common, "--verify")
         if "is completed" in done.output or "is complete." in done.output:
             break
+        assert time.monotonic() < deadline, done.output
+        time.sleep(0.05)
     partition = admin_of(cluster).list_topics(topic, SECONDS).topics[topic].partitions[0]
     assert (partition.leader, partition.replicas) == (target, [target])
 
