@@ -106,10 +106,11 @@ def _named(
         of_topic = named.setdefault(name, set())
         for some in batches(indexes):
             yield
-            if min(some) < 0 or max(some) >= count:
-                yield from _released(named)
-                return None
-            of_topic.update(some)
+            for index in some:
+                if not 0 <= index < count:
+                    yield from _released(named)
+                    return None
+                of_topic.add(index)
     return named
 
 

@@ -24,7 +24,7 @@ Errors = Counter[int | str]
 ErrorCounter = Callable[[Any, Errors], None]
 # The same as a gate of metrics calls it: with the services and the request, too.
 ResponseCounter = Callable[[Any, Errors, Any, Any], None]
-_CODE: Final = "error_code"
+_CODES: Final = ("error_code", "partition_error_code")
 
 
 def error_codes(response: Any) -> Errors:
@@ -94,7 +94,7 @@ def _write(
     indent = "    " * depth
     for position, field in enumerate(fields_of(struct)):
         value = f"{name}[{position}]" if rows else f"{name}.{field.name}"
-        if field.name == _CODE:
+        if field.name in _CODES:
             lines.append(f"{indent}if {value}: errors[{value}] += 1")
         elif isinstance(field.element, type) and _has_error_code(field.element):
             inner = f"value{depth}"
@@ -115,6 +115,6 @@ def _write(
 
 def _has_error_code(struct: type[Any]) -> bool:
     return any(
-        field.name == _CODE or (isinstance(field.element, type) and _has_error_code(field.element))
+        field.name in _CODES or (isinstance(field.element, type) and _has_error_code(field.element))
         for field in fields_of(struct)
     )

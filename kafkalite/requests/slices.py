@@ -90,8 +90,14 @@ def cut(items: Sequence[A]) -> Iterator[Sequence[A]]:
         yield items[start : start + _IN_ONE_STEP]
 
 
-def batches(items: Iterable[A]) -> Iterator[list[A]]:
+def batches(items: Iterable[A]) -> Iterable[list[A]]:
     """The items in parts of AT_ONCE, each to be decided and written in one step."""
+    if isinstance(items, list) and len(items) <= AT_ONCE:
+        return [items] if items else ()
+    return _batches(items)
+
+
+def _batches(items: Iterable[A]) -> Iterator[list[A]]:
     remaining = iter(items)
     while some := list(islice(remaining, AT_ONCE)):
         yield some

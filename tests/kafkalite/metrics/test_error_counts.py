@@ -31,6 +31,13 @@ def test_error_codes_at_the_top_and_below() -> None:
     assert error_codes(CreateTopicsResponse(topics=topics)) == {36: 2}
 
 
+def test_error_codes_of_partitions_by_their_longer_name() -> None:
+    results: list[object] = [("t", [(0, 3), (1, 0), (2, 3)])]
+    errors: Counter[int | str] = Counter()
+    counter_of_rows(ApiKey.ADD_PARTITIONS_TO_TXN)((0, 0, (), results), errors)
+    assert errors == {3: 2}
+
+
 @pytest.mark.parametrize("code", [0, 3])
 def test_error_codes_in_rows(code: int) -> None:
     partitions = [(0, code, -1, -1, -1, (), None, (-1, -1)), (1, 6, -1, -1, -1, (), None, (-1, -1))]
