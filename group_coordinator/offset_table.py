@@ -134,8 +134,8 @@ class OffsetTable:
 
     def pending_in(self, group_id: str, topic: str) -> Collection[int]:
         """The partitions that an open transaction has committed an offset for: reads must wait."""
-        producers = self._producers_of(group_id, topic)
-        return set().union(*producers.values()) if producers else ()
+        none: set[int] = set()
+        return none.union(*self._producers_of(group_id, topic).values())
 
     def has_any(self, group_id: str) -> bool:
         """True if the group has an offset, a pending one included."""

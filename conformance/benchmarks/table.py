@@ -28,10 +28,7 @@ class Best(Enum):
 
 @dataclass(frozen=True)
 class Bar:
-    """The limit, on the ratio, or (`is_absolute`) on kafkalite's figure itself.
-
-    The median of all rounds keeps to it, or each of them (`in_each_round`).
-    """
+    """The limit of the median of all rounds, or of each: of the ratio, or of kafkalite's figure."""
 
     best: Best
     limit: float
@@ -120,7 +117,6 @@ def _consume(name: str, title: str, consumers: int, **more: bool) -> Measure:
         (Figure("MB/s", at_least(1.0), 0), Figure("CPU s per GB", at_most(1.0))),
         "bulk:Consume",
         {"consumers": consumers, **more},
-        rounds=5,
         is_still=True,
     )
 
