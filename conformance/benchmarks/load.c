@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LARGEST_INPUT = 1 << 29, MOST_FRAMES = 1 << 18, INPUT = 1 << 18, FIRST_SHOWN = 1 << 20 };
+enum { LARGEST_INPUT = 5 << 28, MOST_FRAMES = 1 << 18, INPUT = 1 << 18, FIRST_SHOWN = 1 << 20 };
 
 struct connection {
     int fd;

@@ -33,6 +33,11 @@ from kafkalite.wire.record_batch import Record, build_batch
 UNANSWERED: Final = 16
 # More frames than a sample can send: a sequence of each partition, an epoch of each session.
 MOST_FRAMES: Final = 48_000
+# Bytes that the generator of load takes (load.c).
+MOST_BYTES: Final = 5 << 28
+# At the most, around the records of a partition, and around a record.
+_BYTES_AROUND: Final = 160
+_BYTES_AROUND_RECORD: Final = 16
 _TOPIC_ID_VERSION: Final = {"produce": 13, "fetch": 13, "offset_commit": 10, "offset_fetch": 10}
 _BY_KEYS: Final = 4
 # A topic takes so many times as long as a small request.
@@ -81,7 +86,7 @@ def _produce(shape: Shape, topics: Topics) -> Frames:
             return Frames(frames)
         asked = _list_offsets(Shape("list_offsets", 7), topics)
         return Frames([*(frames * UNANSWERED), *asked.frames], 0, UNANSWERED + 1)
-    each = max(topics.most_frames // shape.connections // (shape.topics * shape.partitions), 200)
+    each = frames_of_each(shape, topics.most_frames)
     frames: list[bytes] = []
     for _ in range(shape.connections):
         producer = Producer.new(shape, topics)
@@ -90,6 +95,20 @@ def _produce(shape: Shape, topics: Topics) -> Frames:
     if shape.acks:
         return Frames(frames, each)
     return Frames(frames, len(frames) // shape.connections, UNANSWERED + 1)
+
+
+def frames_of_each(shape: Shape, most_frames: int) -> int:
+    """The frames of each connection: no more than a sample can send, and than the load takes."""
+    wanted = max(most_frames // shape.connections // (shape.topics * shape.partitions), 200)
+    # Frames that have no answer come with others that have.
+    size = most_frame_bytes(shape) + _BYTES_AROUND * shape.topics * shape.partitions
+    return min(wanted, MOST_BYTES // shape.connections // size)
+
+
+def most_frame_bytes(shape: Shape) -> int:
+    """The size of a Produce of this shape at the most."""
+    records = shape.records * (shape.record_bytes + _BYTES_AROUND_RECORD)
+    return shape.topics * shape.partitions * (records + _BYTES_AROUND) + _BYTES_AROUND
 
 
 def _with_questions(made: list[bytes], topics: Topics) -> list[bytes]:

@@ -19,6 +19,14 @@ from conformance.benchmarks.queues import Taking
 from conformance.benchmarks.report import DOCUMENT, RESULTS, bar_text, written
 from conformance.benchmarks.results import Results, is_met, ratios
 from conformance.benchmarks.sampling import Side
+from conformance.benchmarks.shape_frames import (
+    FRAMES,
+    MOST_BYTES,
+    MOST_FRAMES,
+    UNANSWERED,
+    frames_of_each,
+    most_frame_bytes,
+)
 from conformance.benchmarks.shaped import Shaped
 from conformance.benchmarks.shapes import SHAPES, VERSIONS, Shape, drawn
 from conformance.benchmarks.table import (
@@ -127,6 +135,20 @@ def test_a_seed_draws_the_same_shape_again_and_other_seeds_others() -> None:
     for shape in shapes:
         first, last = VERSIONS[shape.api]
         assert first <= shape.version <= last
+
+
+def test_the_frames_of_no_shape_are_more_than_the_load_takes(side: Side) -> None:
+    """A connection sends so many at a time of those without an answer."""
+    for shape in map(drawn, range(3000)):
+        if shape.api == "produce":
+            each = frames_of_each(shape, MOST_FRAMES)
+            assert each >= UNANSWERED
+            assert each * shape.connections * most_frame_bytes(shape) <= MOST_BYTES
+    shape = Shape("produce", 13, 4, 3, producer="idempotent", records=2)
+    sampler = Shaped(side, shape=shape)
+    made = FRAMES["produce"](shape, sampler.topics)
+    assert max(map(len, made.frames)) <= most_frame_bytes(shape)
+    sampler.close()
 
 
 # `make test` asks the largest of each API, `make long` all of them.
