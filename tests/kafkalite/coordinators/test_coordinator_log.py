@@ -195,7 +195,7 @@ def state(entries: Iterator[ReplayedRecord | ReplayedMarker]) -> object:
         for group in "gh"
         for topic in "tu"
         for partition in range(3)
-        if shard.offsets.is_pending(group, topic, partition)
+        if partition in shard.offsets.pending_in(group, topic)
     ]
     return list(shard.groups), offsets, pending
 
