@@ -70,7 +70,7 @@ class OffsetTable:
         self._by_group: dict[str, TopicOffsets] = {}
         self._pending: dict[int, dict[str, TopicOffsets]] = {}
         """By producer id, then group."""
-        self._producers: dict[str, dict[str, dict[int, PartitionOffsets]]] = {}
+        self._pending_by_group: dict[str, dict[str, dict[int, PartitionOffsets]]] = {}
         """The same offsets by group, then topic, then producer id."""
 
     def apply(
@@ -101,7 +101,7 @@ class OffsetTable:
         offsets = topics.get(topic)
         if offsets is None:
             offsets = topics[topic] = {}
-            producers = self._producers.setdefault(group_id, {}).setdefault(topic, {})
+            producers = self._pending_by_group.setdefault(group_id, {}).setdefault(topic, {})
             producers[producer_id] = offsets
         return offsets
 
@@ -133,13 +133,19 @@ class OffsetTable:
         return self._by_group.get(group_id, {}).get(topic, {}).get(partition)
 
     def pending_in(self, group_id: str, topic: str) -> Collection[int]:
-        """The partitions that an open transaction has committed an offset for: reads must wait."""
+        """The partitions that an open transaction has committed an offset for: reads must wait.
+
+        Do not change what this returns.
+        """
+        producers = [*self._producers_of(group_id, topic).values()]
+        if len(producers) == 1:
+            return producers[0]
         none: set[int] = set()
-        return none.union(*self._producers_of(group_id, topic).values())
+        return none.union(*producers)
 
     def has_any(self, group_id: str) -> bool:
         """True if the group has an offset, a pending one included."""
-        return any(self.of_group(group_id).values()) or group_id in self._producers
+        return any(self.of_group(group_id).values()) or group_id in self._pending_by_group
 
     def partitions_of(self, group_id: str) -> Iterator[tuple[str, int]]:
         """All the group has offsets for, pending ones included, each once."""
@@ -148,7 +154,7 @@ class OffsetTable:
             for topic, partitions in self.of_group(group_id).items()
             for partition in partitions
         }
-        for topic in self._producers.get(group_id, {}):
+        for topic in self._pending_by_group.get(group_id, {}):
             for partition in self.pending_in(group_id, topic):
                 found[topic, partition] = None
         return iter(found)
@@ -166,7 +172,7 @@ class OffsetTable:
         return iter(found)
 
     def _producers_of(self, group_id: str, topic: str) -> Mapping[int, PartitionOffsets]:
-        return self._producers.get(group_id, {}).get(topic, {})
+        return self._pending_by_group.get(group_id, {}).get(topic, {})
 
     def _forget_pending(self, producer_id: int, group_id: str, topic: str) -> None:
         """A producer has no pending offset for a topic any more."""
@@ -177,12 +183,12 @@ class OffsetTable:
         self._forget_producer(producer_id, group_id, topic)
 
     def _forget_producer(self, producer_id: int, group_id: str, topic: str) -> None:
-        topics = self._producers[group_id]
+        topics = self._pending_by_group[group_id]
         del topics[topic][producer_id]
         if not topics[topic]:
             del topics[topic]
         if not topics:
-            del self._producers[group_id]
+            del self._pending_by_group[group_id]
 
 
 def remove(groups: dict[str, TopicOffsets], group_id: str, topic: str, partition: int) -> None:

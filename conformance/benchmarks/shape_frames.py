@@ -100,7 +100,7 @@ def _produce(shape: Shape, topics: Topics) -> Frames:
 def frames_of_each(shape: Shape, most_frames: int) -> int:
     """The frames of each connection: no more than a sample can send, and than the load takes."""
     wanted = max(most_frames // shape.connections // (shape.topics * shape.partitions), 200)
-    # Frames that have no answer come with others that have.
+    # After frames without an answer comes a question about the same partitions.
     size = most_frame_bytes(shape) + _BYTES_AROUND * shape.topics * shape.partitions
     return min(wanted, MOST_BYTES // shape.connections // size)
 

@@ -27,7 +27,10 @@ class StolenTime:
         return _stolen_seconds() - self._before
 
     def own_seconds(self, took: float, most: float) -> float:
-        """The seconds of what took so long, less the stolen ones; all of them if it may not be."""
+        """The seconds that something took, less the stolen ones.
+
+        If these are more than `most`, wait first until the clock is told of all that was stolen.
+        """
         if took - self.seconds() > most:
             sleep(LATE_SECONDS)
         return took - self.seconds()
