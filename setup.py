@@ -86,6 +86,9 @@ def extensions() -> list[Extension]:
             },
             quiet=True,
         )
+    for each in by_mypyc:
+        # Calls among its functions need no table of names: nobody else calls them by name.
+        each.extra_compile_args.append("-fvisibility=hidden")
     return [*by_mypyc, *by_cython]
 
 
