@@ -1,12 +1,13 @@
-"""A client's batch whose check takes long: a thread does it, and the log appends it afterwards."""
+"""A client's batch that takes long: a thread checks it, and the log appends it afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 
 from kafkalite.log.acceptance import accept
 from kafkalite.log.accepted_batch import AcceptedBatch
-from kafkalite.log.config import LogConfig
+from kafkalite.log.large_batch import append_large
+from kafkalite.log.log import Log
 from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.log.validation import validate
 from kafkalite.wire.errors import KafkaError
@@ -18,17 +19,11 @@ class CheckedBatch:
     The check depends on nothing that other appends change.
     """
 
-    def __init__(
-        self,
-        records: bytes | bytearray | memoryview,
-        config: LogConfig,
-        name: str,
-        now_ms: Callable[[], int],
-    ) -> None:
+    def __init__(self, records: bytes | bytearray | memoryview, log: Log) -> None:
         self._records = records
-        self._config = config
-        self._name = name
-        self._now_ms = now_ms()
+        self._log = log
+        self._config = log.config
+        self._now_ms = log.now_ms()
         self._found: AcceptedBatch | KafkaError | None = None
 
     def check(self) -> None:
@@ -38,10 +33,21 @@ class CheckedBatch:
         records, config, now_ms = self._records, self._config, self._now_ms
         try:
             self._found = accept(records, config, now_ms) or validate(
-                records, config, name=self._name, origin=AppendOrigin.CLIENT, now_ms=now_ms
+                records, config, name=self._log.name, origin=AppendOrigin.CLIENT, now_ms=now_ms
             )
         except KafkaError as error:
             self._found = error
+
+    def appending(self, append: Callable[[], None]) -> Generator[Callable[[], None] | None]:
+        """Check the batch, write most of it if it is large, and `append` it, in steps.
+
+        A thread does what a step yields. `append` may refuse the batch.
+        """
+        yield self.check
+        if isinstance(self._found, AcceptedBatch):
+            yield from append_large(self._log, self._found, append)
+        else:
+            append()
 
     def __call__(self) -> AcceptedBatch:
         self.check()

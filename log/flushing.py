@@ -184,6 +184,7 @@ def settle(log: LogState) -> None:
     """
     if log.offline_reason is None:
         try:
+            log.segments.active.forget_ahead()
             log.segments.active.finish_indexes()
             _write_state(log)
         except OSError as error:
@@ -197,6 +198,7 @@ def close(log: LogState, *, sync: bool) -> None:
     """
     try:
         if log.offline_reason is None:
+            log.segments.active.forget_ahead()
             log.segments.active.finish_indexes()
             if sync:
                 flush(log)

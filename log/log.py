@@ -44,7 +44,7 @@ from kafkalite.wire.record_batch import (
 __all__ = ["AppendInfo", "AppendOrigin", "Log", "ReadResult"]
 
 # The fields before those that the checksum covers: offset, length, leader epoch, magic, checksum.
-_pack_head: Final = Struct(">qiibI").pack
+pack_head: Final = Struct(">qiibI").pack
 
 
 class Log(LogState):
@@ -164,7 +164,7 @@ class Log(LogState):
         config = self.config
         batch = trusted_batch(pairs, timestamp, producer, codec)
         if not config.keeps_batches or batch.size_bytes > config.max_batch_bytes:
-            head = _pack_head(0, batch.size_bytes - LOG_OVERHEAD, leader_epoch, MAGIC, batch.crc)
+            head = pack_head(0, batch.size_bytes - LOG_OVERHEAD, leader_epoch, MAGIC, batch.crc)
             return self.append(
                 head + batch.under_crc,
                 leader_epoch=leader_epoch,
@@ -284,15 +284,12 @@ class Log(LogState):
         try:
             if leader_epoch != self.leader_epochs.latest and leader_epoch >= 0:
                 self.leader_epochs.assign(leader_epoch, base_offset)
-            segment = self.segments.active
-            config = self.config
-            timestamp = batch.max_timestamp
-            if segment.must_roll(size, last_offset, timestamp, now_ms, config, self.roll_jitter_ms):
-                segment = self.roll()
+            segment = rolling.segment_for(self, batch, last_offset, now_ms)
+            config, timestamp = self.config, batch.max_timestamp
             if source is not None:
                 segment.append_first(source, size, base_offset, last_offset, timestamp, config)
             else:
-                head = _pack_head(base_offset, size - LOG_OVERHEAD, leader_epoch, MAGIC, batch.crc)
+                head = pack_head(base_offset, size - LOG_OVERHEAD, leader_epoch, MAGIC, batch.crc)
                 index_interval = config.most_unindexed_bytes
                 segment.append(
                     head, batch.under_crc, size, base_offset, last_offset, timestamp, index_interval

@@ -10,7 +10,7 @@ ctypedef fused _Bytes:
     bytes
     const unsigned char[::1]
 
-@cython.locals(fixed=bytes, changing="const unsigned char[::1]")
+@cython.locals(fixed=bytes, viewed="const unsigned char[::1]", changing="const unsigned char[::1]")
 cpdef long long walk(data, Py_ssize_t start, Py_ssize_t end, long long count, long long lowest, long long highest, bint needs_keys)
 
 @cython.locals(

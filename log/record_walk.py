@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from kafkalite.wire.record_format import MOST_HEADERS
 
-_Data = TypeVar("_Data", bytes, bytearray)
+_Data = TypeVar("_Data", bytes, bytearray, memoryview)
 
 LEAST: Final = -(2**63)
 MOST: Final = 2**63 - 1
@@ -30,7 +30,7 @@ _PART: Final = 65_536
 
 
 def walk(
-    data: bytes | bytearray,
+    data: bytes | bytearray | memoryview,
     start: int,
     end: int,
     count: int,
@@ -44,9 +44,12 @@ def walk(
     between `lowest` and `highest`, and these between LEAST and MOST, which are 64 bits of
     record_walk.pxd.
     """
-    if isinstance(data, bytes):  # a loop of C for each of the two
+    if isinstance(data, bytes):  # a loop of C for bytes, and one for any other buffer
         fixed = data
         return _walk(fixed, start, end, count, lowest, highest, needs_keys)
+    if isinstance(data, memoryview):
+        viewed = data
+        return _walk(viewed, start, end, count, lowest, highest, needs_keys)
     changing = data
     return _walk(changing, start, end, count, lowest, highest, needs_keys)
 

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from kafkalite.log.accepted_batch import AcceptedBatch
 from kafkalite.log.log_state import LogState
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.segment import LogSegment
 
 _logger = logger_of(__name__)
+
+
+def segment_for(log: LogState, batch: AcceptedBatch, last_offset: int, now_ms: int) -> LogSegment:
+    """The active segment, or a new one if a batch has no room in it. Raises OSError, as `roll`."""
+    size, timestamp, jitter_ms = batch.size_bytes, batch.max_timestamp, log.roll_jitter_ms
+    segment = log.segments.active
+    if segment.must_roll(size, last_offset, timestamp, now_ms, log.config, jitter_ms):
+        return roll(log)
+    return segment
 
 
 def roll(log: LogState) -> LogSegment:

@@ -43,6 +43,9 @@ class LogSegment(ReadableSegment):
         self._has_file = True
         # Up to here the file has batches that were written with the ones before them.
         self._ahead_end = 0
+        # The rest of the batch that is appended next, and how much of it the file has.
+        self._next_rest: bytes | memoryview | None = None
+        self._next_written = 0
 
     @classmethod
     def create(
@@ -118,12 +121,15 @@ class LogSegment(ReadableSegment):
             if size <= _COPIED_BYTES:
                 self.file.write(head + rest, position)
             else:
+                done = self._next_written if rest is self._next_rest else 0
                 self.file.write(head, position)
-                self.file.write(rest, position + len(head))
+                self.file.write(memoryview(rest)[done:], position + len(head) + done)
         except OSError:
-            self._cut_back(position)
+            self._cut_back()
             raise
         self.size = position + size
+        if self._next_written:
+            self.forget_ahead()
         self.note_batch(
             position, size, base_offset, last_offset, max_timestamp, index_interval_bytes
         )
@@ -142,6 +148,8 @@ class LogSegment(ReadableSegment):
         What is behind it and has room here is written with it. Each such batch is appended in its
         turn, which then writes nothing, or `forget_ahead` is called. Raises OSError, as `append`.
         """
+        if self._next_written:
+            self.forget_ahead()
         position = self.size
         if not self._has_file:
             self.ensure_file()
@@ -150,7 +158,7 @@ class LogSegment(ReadableSegment):
             try:
                 self.file.write(source[:room], position)
             except OSError:
-                self._cut_back(position)
+                self._cut_back()
                 raise
             self._ahead_end = position + min(room, len(source))
         self.size = position + size
@@ -158,17 +166,47 @@ class LogSegment(ReadableSegment):
             position, size, base_offset, last_offset, max_timestamp, config.most_unindexed_bytes
         )
 
-    def forget_ahead(self) -> None:
-        """Cut off what was written with the batches before it, and not appended."""
-        if self._ahead_end > self.size:
-            self._cut_back(self.size)
-        self._ahead_end = 0
+    def write_ahead(self, head: bytes, rest: bytes | memoryview, most_bytes: int) -> bool:
+        """Write a piece of the batch that is to be appended next; True if one piece is left.
 
-    def _cut_back(self, position: int) -> None:
-        # The bytes of a batch that failed must not be taken for one later. If even this fails, the
-        # next append writes over them, and recovery would cut them.
+        `append` then writes that. It begins anew if anything was appended since the last piece, and
+        writes nothing while another batch is ahead. Raises OSError.
+        """
+        if rest is not self._next_rest:
+            if self._next_written:
+                return False
+            self._next_rest = rest
+        if not self._has_file:
+            self.ensure_file()
+        done, position = self._next_written, self.size
+        piece = memoryview(rest)[done : done + most_bytes]
+        try:
+            if not done:
+                self.file.write(head, position)
+            self.file.write(piece, position + len(head) + done)
+        except OSError:
+            self._cut_back()
+            raise
+        self._next_written = done + len(piece)
+        self._ahead_end = position + len(head) + self._next_written
+        return self._next_written + most_bytes >= len(rest)
+
+    def forget_ahead(self, rest: bytes | memoryview | None = None) -> None:
+        """Cut off what was written and not appended; if `rest` is given, only that."""
+        if rest is None or rest is self._next_rest:
+            if self._ahead_end > self.size:
+                self._cut_back()
+            self._nothing_is_ahead()
+
+    def _cut_back(self) -> None:
+        # If even this fails, the next append writes over the bytes, and recovery would cut them.
         with suppress(OSError):
-            self.file.truncate(position)
+            self.file.truncate(self.size)
+        self._nothing_is_ahead()
+
+    def _nothing_is_ahead(self) -> None:
+        self._ahead_end = self._next_written = 0
+        self._next_rest = None
 
     def note_batch(
         self,
@@ -266,6 +304,7 @@ class LogSegment(ReadableSegment):
 
     def cut(self, position: int) -> None:
         """Remove all bytes after `position`. Raises OSError."""
+        self._nothing_is_ahead()
         if position < self.size:
             self.file.truncate(position)
             self.size = position
@@ -308,6 +347,7 @@ class LogSegment(ReadableSegment):
 
         Raises KafkaError(CORRUPT_MESSAGE), OSError.
         """
+        self.forget_ahead()
         found = self.find(offset)
         end = offset
         for index in self.indexes:
@@ -344,6 +384,7 @@ class LogSegment(ReadableSegment):
 
     def close(self) -> None:
         """Let go of the file. Index entries not written yet are lost: recovery rebuilds them."""
+        self._nothing_is_ahead()
         self.file.close()
 
     def unlink(self) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,13 @@ def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[QuorumCl
         yield made
     finally:
         made.close()
+
+
+@pytest.fixture
+def at_end() -> Iterator[ExitStack]:
+    """Is closed when the test is over, however it went."""
+    with ExitStack() as stack:
+        yield stack
 
 
 def connected(cluster: QuorumCluster, node_id: int) -> Requests:
@@ -141,7 +149,9 @@ def read(cluster: QuorumCluster, isolation: str) -> list[bytes | None]:
     return found
 
 
-def test_a_leader_that_stood_still_says_nothing_that_is_not_so(cluster: QuorumCluster) -> None:
+def test_a_leader_that_stood_still_says_nothing_that_is_not_so(
+    cluster: QuorumCluster, at_end: ExitStack
+) -> None:
     with connected(cluster, FIRST) as connection:
         assert first_produced(connection) == ErrorCode.NONE
     wait_for_coordinator(cluster)
@@ -154,7 +164,7 @@ def test_a_leader_that_stood_still_says_nothing_that_is_not_so(cluster: QuorumCl
         v3_and_below_producer_epoch=epoch,
         v3_and_below_topics=names,
     )
-    late = [connected(cluster, FIRST) for _ in range(4)]
+    late = [at_end.enter_context(connected(cluster, FIRST)) for _ in range(4)]
     added = late[3].call(adding, 3).results_by_topic_v3_and_below[0].results_by_partition[0]
     assert added.partition_error_code == 0
 
@@ -179,8 +189,7 @@ def test_a_leader_that_stood_still_says_nothing_that_is_not_so(cluster: QuorumCl
     assert answer.error_code, answer
     answer = late[3].answer(26, 3)
     assert answer.error_code, answer
-    for each in late:
-        each.socket.close()
+    at_end.close()
 
     wait_until_in_sync(cluster)
     assert read(cluster, "read_uncommitted") == [b"first", b"second"]

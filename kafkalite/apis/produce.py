@@ -202,11 +202,10 @@ def _append_each(
             _append_to(services, context, request, batches, some, rows, produced)
         except CheckFirst as first:
             if first.checked is not None:
-                yield first.checked.check
-                produced.begin_slice()
-                done = len(rows) - before
+                done, about = len(rows) - before, (services, context, request, batches)
                 one = name, topic_id, partitions[done : done + 1]
-                _append_to(services, context, request, batches, one, rows, produced, first.checked)
+                append = partial(_append_to, *about, one, rows, produced, first.checked)
+                yield from first.checked.appending(append)
         yield None
 
 
@@ -233,7 +232,8 @@ def _append_to(
     count, node_id, are_valid_acks = len(of_topic), context.node_id, acks in _VALID_ACKS
     now_ms = services.now_ms()
     for index, records in partitions:
-        produced.give_way_in_time()
+        if checked is None:
+            produced.give_way_in_time()
         partition: Partition | None = None
         try:
             if found is None or not 0 <= index < count:

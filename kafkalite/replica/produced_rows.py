@@ -94,8 +94,7 @@ def check_first(partition: Partition | None, records: InMemory | None) -> CheckF
     """The batch that takes long, for a thread."""
     if partition is None or records is None:
         return CheckFirst(None)
-    log = partition.log
-    return CheckFirst(CheckedBatch(records, log.config, log.name, log.now_ms))
+    return CheckFirst(CheckedBatch(records, partition.log))
 
 
 def refused_rows(

@@ -107,7 +107,7 @@ def test_many_parts_take_long(codec: Compression, base_offset: int) -> None:
 
 
 def checked(log: Log, records: bytes) -> CheckedBatch:
-    return CheckedBatch(records, log.config, log.name, log.now_ms)
+    return CheckedBatch(records, log)
 
 
 def test_a_checked_batch_is_appended(disk: Any) -> None:

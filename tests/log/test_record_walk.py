@@ -56,7 +56,7 @@ def test_offsets_of_two_and_three_bytes_are_taken() -> None:
         assert largest_delta(data, count) == REFUSED
 
 
-@pytest.mark.parametrize("kind", [bytes, bytearray])
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_a_buffer_may_be_longer_than_the_records(kind: type[Any]) -> None:
     records = build_batch([Record(timestamp=NOW_MS, value=bytes(100))] * 10_000)[HEADER_BYTES:]
     end = len(records)

@@ -1,6 +1,7 @@
 """Produce: what is acknowledged, what is refused and with which number, and what happens to
 others."""
 
+import os
 import struct
 from random import Random
 from uuid import UUID, uuid4
@@ -8,6 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 import trio
 
+from kafkalite.log.files import Files
+from kafkalite.log.large_batch import PIECE_BYTES
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode
@@ -18,6 +21,7 @@ from kafkalite.wire.messages.produce import (
     TopicProduceData,
 )
 from kafkalite.wire.record_batch import Record, build_batch
+from tests.log.conftest import read_all
 
 FIRST_WITH_IDS = 13
 
@@ -295,3 +299,41 @@ async def test_many_records_hold_nobody(client, broker: test_broker) -> None:
     wrong = batch(*[b"a"] * 100_000, base_offset=1)
     (answer,) = await outcomes(client, produce("words", {0: wrong}))
     assert answer.error_code == ErrorCode.INVALID_RECORD
+
+
+async def test_large_batches_are_written_in_pieces_while_others_append(
+    clients, broker: test_broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[int] = []
+
+    def pwrite(descriptor: int, data: bytes, position: int) -> int:
+        written.append(len(data))
+        return os.pwrite(descriptor, data, position)
+
+    monkeypatch.setattr(Files, "pwrite", staticmethod(pwrite))
+    broker.create_topic("large", configs={"max.message.bytes": str(1 << 30)})
+    producer = {"producer_id": 7, "producer_epoch": 0}
+    pieces = [bytes([fill]) * (4 * PIECE_BYTES) for fill in b"ab"]
+    others: list[int] = []
+
+    async def produce_small() -> None:
+        for _ in range(20):
+            (answer,) = await outcomes(other, produce("large", {0: batch(b"small")}))
+            others.append(answer.base_offset)
+
+    client, other = await clients.connect(), await clients.connect()
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(produce_small)
+        # The last is sent again: it is written, found to be there, and cut off.
+        for number, value in enumerate([*pieces, pieces[-1]]):
+            sequence = min(number, 1)
+            large = batch(value, base_sequence=sequence, **producer)
+            (answer,) = await outcomes(client, produce("large", {0: large}))
+            assert answer.error_code == 0
+    assert max(written) <= PIECE_BYTES
+    log = broker._partition("large", 0).log
+    assert log.segments.active.file.path.stat().st_size == log.size_bytes
+    values = [record.value for record in read_all(log)]
+    assert [value for value in values if len(value) > 5] == pieces
+    assert sorted(others) == others
+    assert [values[offset] for offset in others] == [b"small"] * 20
