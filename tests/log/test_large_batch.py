@@ -177,7 +177,7 @@ def test_a_clean_shutdown_leaves_nothing(disk: Disk, values: Values) -> None:
     log.close()
     again = disk.log(config=LARGE, clean_shutdown=True)
     disk.append(again, b"after")
-    # What is left of the request is given up after the log was opened again.
+    # The request is given up after the log was opened again.
     appending.steps.close()
     assert values(again) == [b"before", b"after"]
     assert file_of(again).stat().st_size == again.size_bytes
