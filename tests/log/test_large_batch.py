@@ -110,6 +110,17 @@ def test_others_append_in_between(disk: Disk, values: Values) -> None:
     assert file_of(log).stat().st_size == log.size_bytes
 
 
+def test_another_of_some_size_is_appended_whole_in_between(disk: Disk, values: Values) -> None:
+    """The head and the rest of a batch of more than 32 KB are written apart."""
+    log = disk.log(config=LARGE)
+    appending = Appending(log, large())
+    next(appending.steps)
+    disk.append(log, b"o" * 100_000)
+    assert values(log) == [b"o" * 100_000]
+    appending.finish()
+    assert values(log) == [b"o" * 100_000, value(b"a")]
+
+
 def test_two_of_them_do_not_undo_each_other(disk: Disk, values: Values) -> None:
     files = Recorded()
     disk.open_files = OpenFiles(files=files)
@@ -183,6 +194,18 @@ def test_a_clean_shutdown_leaves_nothing(disk: Disk, values: Values) -> None:
     assert file_of(again).stat().st_size == again.size_bytes
 
 
+def test_a_log_that_was_left_without_closing_it_is_left_alone(disk: Disk, values: Values) -> None:
+    log = disk.log(config=LARGE)
+    disk.append(log, b"before")
+    appending = Appending(log, large())
+    next(appending.steps)
+    log.close_files()
+    again = disk.log(config=LARGE)
+    disk.append(again, b"after")
+    appending.steps.close()
+    assert values(again) == [b"before", b"after"]
+
+
 def test_a_log_that_went_offline_is_left_alone(disk: Disk) -> None:
     log = disk.log(config=LARGE)
     disk.append(log, b"before")
@@ -220,6 +243,17 @@ def test_it_begins_a_segment_where_it_has_no_room(disk: Disk, values: Values) ->
     Appending(log, large()).finish()
     assert len(log.segments) == 2
     assert values(log) == [b"b" * PIECE_BYTES, value(b"a")]
+
+
+def test_after_a_cut_it_begins_anew(disk: Disk, values: Values) -> None:
+    log = disk.log(config=LARGE)
+    for each in (b"1", b"2" * 1000):
+        disk.append(log, each)
+    appending = Appending(log, large())
+    next(appending.steps)
+    log.truncate_to(1)
+    assert appending.finish() == PIECES - 1
+    assert values(log) == [b"1", value(b"a")]
 
 
 def test_a_log_that_is_cut_or_follows_in_between_has_its_own_bytes(
