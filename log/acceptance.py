@@ -10,7 +10,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Final, TypeAlias
 
-from kafkalite.log.accepted_batch import AcceptedBatch
+from kafkalite.log.accepted_batch import PIECE_BYTES, AcceptedBatch
 from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import TakesLong
 from kafkalite.log.record_walk import LEAST, MOST, REFUSED, walk
@@ -46,8 +46,6 @@ _RECORDS_UNDER_CRC: Final = HEADER_BYTES - ATTRIBUTES_POSITION
 # default, or smaller.
 MOST_BRIEF_BYTES: Final = 1 << 20
 _MOST_BRIEF_RECORDS: Final = 10_000
-# A larger batch is written in pieces (large_batch.py).
-_MOST_BRIEF_SIZE: Final = 4 << 20
 # The broker may compress a topic's batches. At high levels zstd makes large tables first: 0.4 s at
 # the highest, for any batch.
 _MOST_BRIEF_ZSTD_LEVEL: Final = 6
@@ -115,7 +113,7 @@ def _accept(
         count,
     ) = header
     body = records[ATTRIBUTES_POSITION:]
-    if briefly and (count > _MOST_BRIEF_RECORDS or size > _MOST_BRIEF_SIZE):
+    if briefly and (count > _MOST_BRIEF_RECORDS or size > PIECE_BYTES):
         raise TakesLong
     most_bytes = MOST_BRIEF_BYTES if briefly else MAX_DECOMPRESSED_BYTES
     codec = attributes & COMPRESSION_MASK
@@ -168,7 +166,7 @@ def _plain(body: bytes | bytearray | memoryview) -> bytes | memoryview:
     """Records to walk over, which is quickest in bytes. To copy many would keep others waiting."""
     if isinstance(body, bytes):
         return body
-    return bytes(body) if len(body) <= _MOST_BRIEF_SIZE else memoryview(body)
+    return bytes(body) if len(body) <= PIECE_BYTES else memoryview(body)
 
 
 def _walk_compressed(

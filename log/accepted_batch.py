@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from kafkalite.wire.record_batch import (
     CONTROL_FLAG,
     NO_SEQUENCE,
@@ -10,6 +12,9 @@ from kafkalite.wire.record_batch import (
     RecordBatch,
     increment_sequence,
 )
+
+# A larger batch is checked in a thread, and written in pieces of this size: a millisecond each.
+PIECE_BYTES: Final = 4 << 20
 
 
 class AcceptedBatch:

@@ -12,12 +12,10 @@ from collections.abc import Callable, Generator
 from typing import Final
 
 from kafkalite.log import rolling
-from kafkalite.log.accepted_batch import AcceptedBatch
+from kafkalite.log.accepted_batch import PIECE_BYTES, AcceptedBatch
 from kafkalite.log.log import Log, pack_head
 from kafkalite.wire.record_batch import LOG_OVERHEAD, MAGIC
 
-# To write so much takes a millisecond.
-PIECE_BYTES: Final = 4 << 20
 # For each piece. Where others append all the time, the batch is written by its own append.
 _MOST_STEPS: Final = 8
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from kafkalite.log.acceptance import accept
-from kafkalite.log.accepted_batch import AcceptedBatch
+from kafkalite.log.accepted_batch import PIECE_BYTES, AcceptedBatch
 from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import TakesLong
 from kafkalite.log.files import Files
-from kafkalite.log.large_batch import PIECE_BYTES, append_large
+from kafkalite.log.large_batch import append_large
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -62,6 +62,15 @@ class Recorded(Files):
     def pwrite(self, descriptor: int, data: Any, position: int) -> int:
         self.written.append(len(data))
         return super().pwrite(descriptor, data, position)
+
+
+def begun(disk: Disk) -> tuple[Log, Appending]:
+    """A log with a record, and a large batch of which a piece is written."""
+    log = disk.log(config=LARGE)
+    disk.append(log, b"before")
+    appending = Appending(log, large())
+    next(appending.steps)
+    return log, appending
 
 
 def file_of(log: Log) -> Path:
@@ -181,10 +190,7 @@ def test_one_whose_request_is_given_up_leaves_nothing(disk: Disk) -> None:
 
 
 def test_a_clean_shutdown_leaves_nothing(disk: Disk, values: Values) -> None:
-    log = disk.log(config=LARGE)
-    disk.append(log, b"before")
-    appending = Appending(log, large())
-    next(appending.steps)
+    log, appending = begun(disk)
     log.close()
     again = disk.log(config=LARGE, clean_shutdown=True)
     disk.append(again, b"after")
@@ -195,10 +201,7 @@ def test_a_clean_shutdown_leaves_nothing(disk: Disk, values: Values) -> None:
 
 
 def test_a_log_that_was_left_without_closing_it_is_left_alone(disk: Disk, values: Values) -> None:
-    log = disk.log(config=LARGE)
-    disk.append(log, b"before")
-    appending = Appending(log, large())
-    next(appending.steps)
+    log, appending = begun(disk)
     log.close_files()
     again = disk.log(config=LARGE)
     disk.append(again, b"after")
@@ -207,10 +210,7 @@ def test_a_log_that_was_left_without_closing_it_is_left_alone(disk: Disk, values
 
 
 def test_a_log_that_went_offline_is_left_alone(disk: Disk) -> None:
-    log = disk.log(config=LARGE)
-    disk.append(log, b"before")
-    appending = Appending(log, large())
-    next(appending.steps)
+    log, appending = begun(disk)
     log.offline_reason = "its disk is gone"
     size = file_of(log).stat().st_size
     with pytest.raises(KafkaError, match="its disk is gone"):
@@ -221,10 +221,7 @@ def test_a_log_that_went_offline_is_left_alone(disk: Disk) -> None:
 def test_a_full_disk_refuses_it(disk: Disk, values: Values) -> None:
     files = FullFiles()
     disk.open_files = OpenFiles(files=files)
-    log = disk.log(config=LARGE)
-    disk.append(log, b"before")
-    appending = Appending(log, large())
-    next(appending.steps)
+    log, appending = begun(disk)
     files.is_full = True
     with pytest.raises(KafkaError) as caught:
         appending.finish()

@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 import trio
 
+from kafkalite.log.accepted_batch import PIECE_BYTES
 from kafkalite.log.files import Files
-from kafkalite.log.large_batch import PIECE_BYTES
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode
