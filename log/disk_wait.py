@@ -12,8 +12,8 @@ Waits = Generator["DiskWait", None, T]
 """Work that yields its waits, for a thread, and returns its result. A wait that was not called
 before the work goes on is waited for there."""
 
-Pieces = Generator["DiskWait | None", None, T]
-"""The same, for long work: others may have their turn where it yields None."""
+Pieces = Generator[Callable[[], None] | None, None, T]
+"""The same, for long work: a thread may call what it yields, and others may have their turn."""
 
 
 class Step(NamedTuple):

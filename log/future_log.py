@@ -15,12 +15,14 @@ ReplicaAlterLogDirsThread, LogManager.replaceCurrentWithFutureLog.
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafkalite.log.disk_wait import DiskWait, Waits
+from kafkalite.log.accepted_batch import PIECE_BYTES
+from kafkalite.log.disk_wait import DiskWait, Pieces, Waits, without_threads
+from kafkalite.log.follower_append import appending_as_follower
 from kafkalite.log.truncation import truncate_fully
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import iterate_batches
@@ -40,6 +42,7 @@ _STEP_BYTES = 64 << 10
 _UNFLUSHED_BYTES = 1 << 20
 # Appends that come while a thread waits for the disk are copied in so many steps, at most.
 _LAST_STEPS = 4
+_ANY_EPOCH = 2**31 - 1
 # So often the flushes of the log may overtake that of its copy. Then a flush is waited for.
 _OVERTAKEN_TIMES = 20
 
@@ -111,27 +114,42 @@ class LogMove:
             KafkaError(KAFKA_STORAGE_ERROR): the disk of either log fails.
             KafkaError(CORRUPT_MESSAGE): the log has a bad batch.
         """
+        return without_threads(self.stepping())
+
+    def stepping(self) -> Pieces[int]:
+        """The same as `step`, in pieces if a batch is large."""
         source, future = self.source, self.future
+        if source.cleaning is not self:  # it was cut
+            source.cleaning = self
+            self._cut_to_agree()
         if future.log_end_offset < source.log_start_offset:
             first_offset = self._first_offset()
             if future.log_end_offset < first_offset:
                 truncate_fully(future, first_offset, future.now_ms())
         size = 0
         if not self.is_caught_up:
-            offset = max(future.log_end_offset, source.log_start_offset)
-            data = _read(source, offset)
-            size = len(data)
-            future.append_as_follower(data)
+            size = yield from self._copying(max(future.log_end_offset, source.log_start_offset))
             self._unflushed_bytes += size
         future.advance_high_watermark(source.high_watermark)
         if future.log_start_offset < source.log_start_offset <= future.high_watermark:
             future.delete_records_before(source.log_start_offset)
         return size
 
+    def _copying(self, offset: int) -> Pieces[int]:
+        """Copy what lies at `offset`; returns the bytes copied."""
+        data = yield from _reading(self.source, offset)
+        with closing(appending_as_follower(self.future, data, _ANY_EPOCH)) as steps:
+            for step in steps:
+                yield step
+                if self.source.cleaning is not self:  # it was cut, or the move is cancelled
+                    return 0
+        return len(data)
+
     def _first_offset(self) -> int:
         """The first batch's base offset: the log's start may lie inside of that batch."""
         source = self.source
-        for batch in iterate_batches(_read(source, source.log_start_offset)):
+        data = without_threads(_reading(source, source.log_start_offset))
+        for batch in iterate_batches(data):
             return min(batch.base_offset, source.log_start_offset)
         return source.log_start_offset
 
@@ -200,7 +218,7 @@ class LogMove:
 
     def _may_switch(self) -> bool:
         """True if nothing is left to be copied, and records that were flushed stay flushed."""
-        if not self.is_caught_up:
+        if not self.is_caught_up or self.source.cleaning is not self:
             return False
         if self.future.recovery_point >= self.source.recovery_point:
             return True
@@ -232,16 +250,21 @@ class LogMove:
             self.target_directory.delete_future(*self.key)
 
 
-def _read(log: Log, offset: int) -> bytes:
+def _reading(log: Log, offset: int) -> Pieces[bytes]:
     """The bytes of a few batches from `offset` on. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
     records = log.read(offset, _STEP_BYTES, upper_bound=log.log_end_offset).records
     if isinstance(records, bytes):
         return records
     with records:
+        data: list[bytes] = []
+        wait = DiskWait(lambda: data.append(records.read()))
+        if records.size > PIECE_BYTES:
+            yield wait
         try:
-            return records.read()
+            wait.finish()
         except OSError as error:
             raise log.storage_error(error) from error
+        return data[0]
 
 
 def _rename(log: Log, target: Path) -> None:

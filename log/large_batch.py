@@ -20,7 +20,7 @@ from kafkalite.wire.record_batch import LOG_OVERHEAD, MAGIC
 _MOST_STEPS: Final = 8
 
 
-def append_large(log: Log, batch: AcceptedBatch, append: Callable[[], None]) -> Generator[None]:
+def append_large(log: Log, batch: AcceptedBatch, append: Callable[[], object]) -> Generator[None]:
     """Write pieces of a batch, one in each step, and call `append`, which may refuse it."""
     if batch.size_bytes <= PIECE_BYTES:
         append()

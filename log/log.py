@@ -240,27 +240,31 @@ class Log(LogState):
             now_ms=self.now_ms(),
         )
 
-    def append_as_follower(self, records: bytes | bytearray | memoryview) -> int:
+    def append_as_follower(
+        self, records: bytes | bytearray | memoryview, checked: AcceptedBatch | None = None
+    ) -> int:
         """Append batches as they are, with their offsets and epochs; returns the log end offset.
 
-        One write takes all that go into one segment. Raises KafkaError: CORRUPT_MESSAGE,
-        OFFSET_OUT_OF_RANGE (an offset below the log's end), KAFKA_STORAGE_ERROR.
+        One write takes all that go into one segment. `checked`: the only one, known to be valid.
+        Raises KafkaError: CORRUPT_MESSAGE, OFFSET_OUT_OF_RANGE (an offset below the log's end),
+        KAFKA_STORAGE_ERROR.
         """
         self.check_online()
-        now_ms, source = self.now_ms(), memoryview(records)
+        now_ms, source = self.now_ms(), None if checked else memoryview(records)
         try:
             for batch in iterate_batches(records):
-                batch.ensure_valid()
+                if checked is None:
+                    batch.ensure_valid()
                 if batch.base_offset < self.log_end_offset:
                     raise KafkaError(
                         ErrorCode.OFFSET_OUT_OF_RANGE,
                         f"Unexpected offset in append to {self.name}: {batch.base_offset} is less "
                         f"than the next offset {self.log_end_offset}",
                     )
-                epoch = batch.partition_leader_epoch
-                self._commit(as_accepted(batch), batch.base_offset, epoch, now_ms, source)
+                accepted, epoch = checked or as_accepted(batch), batch.partition_leader_epoch
+                self._commit(accepted, batch.base_offset, epoch, now_ms, source)
                 self._complete(self.producer_state.replay(batch))
-                source = source[batch.size_bytes :]
+                source = source and source[batch.size_bytes :]
         finally:
             self.segments.active.forget_ahead()
         flushing.flush_if_due(self)

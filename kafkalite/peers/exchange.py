@@ -102,7 +102,8 @@ class Exchange:
             return None
         if self.turn is not Turn.WAITING or len(self._buffer) > end:
             raise ProtocolViolation("an answer without a request")
-        frame = bytes(memoryview(self._buffer)[_LENGTH_BYTES:end])
+        # To copy 90 MB of records takes 20 ms.
+        frame = memoryview(self._buffer)[_LENGTH_BYTES:end]
         self._buffer = bytearray()
         correlation_id, answer = decode_response(*self._asked, frame)
         if correlation_id != self._correlation_id:

@@ -88,4 +88,4 @@ def make_codecs() -> None:
         if request is api_versions.ApiVersionsRequest:
             version = 3
         encode_request(message.key, version, 0, "", request())
-        parse_body(response, version, join(build_body(response(), version)))
+        parse_body(response, version, memoryview(join(build_body(response(), version))))

@@ -23,6 +23,7 @@ from kafkalite.log.disk_wait import DiskWait, Waits
 from kafkalite.log.files import LONGEST_NAME, future_directory
 from kafkalite.log.loggers import logger_of
 from kafkalite.requests.disk_threads import in_disk_thread
+from kafkalite.requests.slices import in_slices_of_task
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 
@@ -149,7 +150,8 @@ class ReplicaMoves:
         )
         began = time.perf_counter()
         while self._is_wanted(move):
-            size = move.step()
+            with closing(move.stepping()) as steps:
+                size = await in_slices_of_task(steps)
             if move.is_caught_up:
                 return
             wait = throttle.wait_s(size, trio.current_time())

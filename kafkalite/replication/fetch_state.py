@@ -18,7 +18,6 @@ from enum import Enum
 from typing import Final
 
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.record_batch import iterate_batches
 
 UNKNOWN_EPOCH: Final = -1
 _FIRST_BACKOFF_SECONDS: Final = 0.05
@@ -110,20 +109,6 @@ def cut_offset(leader: tuple[int, int], own: tuple[int, int], log_end_offset: in
     if own_epoch != leader_epoch:
         return min(own_end, log_end_offset)
     return min(leader_end, own_end, log_end_offset)
-
-
-def usable_size(records: bytes | memoryview, leader_epoch: int) -> int:
-    """The bytes of an answer that may be appended by a follower in this leader epoch.
-
-    Batches of a later epoch are left out: where that leader's log begins is not known here yet
-    (KAFKA-18723).
-    """
-    size = 0
-    for batch in iterate_batches(records):
-        if batch.partition_leader_epoch > leader_epoch:
-            break
-        size += batch.size_bytes
-    return size
 
 
 class OutOfRange(Enum):

@@ -7,6 +7,7 @@ wrong with one partition delays that one. Source: ReplicaFetcherThread, ReplicaF
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from math import inf
 from typing import Final
 
@@ -19,6 +20,7 @@ from kafkalite.replication.fetch_session import FetchSession, Key
 from kafkalite.replication.following import Question
 from kafkalite.replication.replica import Replica, ReplicationConfig
 from kafkalite.requests.purgatory import wait_until
+from kafkalite.requests.slices import in_slices_of_task
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
     FetchPartition,
@@ -174,7 +176,9 @@ class Fetcher:
                 question = questions.get((topic.topic_id, data.partition_index))
                 if question is None or not question.is_current:
                     continue
-                if not following.take(question, data, now):
+                with closing(following.taking(question, data, now)) as steps:
+                    is_taken = await in_slices_of_task(steps)
+                if not is_taken:
                     await self._find_range(address, question)
                 elif data.records:
                     # Appends of many partitions must not hold the loop.

@@ -1,13 +1,15 @@
 """A follower takes in its leader's answers: it appends, cuts, or begins again elsewhere.
 
-Plain functions over a replica's log. An answer to a question of another leader epoch or offset is
+Functions over a replica's log. An answer to a question of another leader epoch or offset is
 dropped. Source: ReplicaFetcherThread.
 """
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Final, NamedTuple
 
+from kafkalite.log.follower_append import appending_as_follower
 from kafkalite.log.log import Log
 from kafkalite.log.loggers import logger_of
 from kafkalite.peers.in_memory import in_memory
@@ -16,9 +18,9 @@ from kafkalite.replication.fetch_state import (
     OutOfRange,
     cut_offset,
     out_of_range,
-    usable_size,
 )
 from kafkalite.replication.replica import Replica
+from kafkalite.requests.slices import WaitingSteps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import InMemory
 from kafkalite.wire.messages.fetch import EpochEndOffset, FetchPartition, PartitionData
@@ -67,7 +69,7 @@ def ask(replica: Replica, max_bytes: int) -> tuple[Question, FetchPartition]:
     return Question(replica, replica.leader_epoch, offset), wanted
 
 
-def take(question: Question, answer: PartitionData, now: float) -> bool:
+def taking(question: Question, answer: PartitionData, now: float) -> WaitingSteps[bool]:
     """Take in a current answer; False where the leader's range of offsets must be asked for.
 
     Whatever is wrong with one partition keeps only that one from being copied.
@@ -84,7 +86,7 @@ def take(question: Question, answer: PartitionData, now: float) -> bool:
         if answer.diverging_epoch.epoch >= 0:
             _cut(replica, answer.diverging_epoch)
         else:
-            _append(replica, question.leader_epoch, answer)
+            yield from _appending(replica, question.leader_epoch, answer)
     except KafkaError as error:
         if error.code is not ErrorCode.KAFKA_STORAGE_ERROR:  # the log says that, once
             logger.error("%r: not copied: %s", replica, error)
@@ -102,15 +104,17 @@ def failed(replica: Replica, error: KafkaError, now: float) -> None:
         replica.fetch_state.back_off(now)
 
 
-def _append(replica: Replica, leader_epoch: int, answer: PartitionData) -> None:
+def _appending(replica: Replica, leader_epoch: int, answer: PartitionData) -> WaitingSteps[None]:
     log = replica.log
     before = log.high_watermark, log.log_start_offset
     records = in_memory(answer.records)
-    if records:
-        usable = usable_size(records, leader_epoch)
-        if usable:
-            _begin_where_they_begin(log, records)
-            log.append_as_follower(records[:usable])
+    _begin_where_they_begin(log, records, leader_epoch)
+    with closing(appending_as_follower(log, records, leader_epoch)) as steps:
+        for step in steps:
+            so_far = Question(replica, leader_epoch, log.log_end_offset)
+            yield step
+            if not so_far.is_current or replica.log is not log:
+                return
     # Only what is here can be known to be committed, and only after it is.
     log.advance_high_watermark(min(answer.high_watermark, log.log_end_offset))
     replica.got(len(records), answer.high_watermark)
@@ -120,9 +124,11 @@ def _append(replica: Replica, leader_epoch: int, answer: PartitionData) -> None:
         replica.on_change()
 
 
-def _begin_where_they_begin(log: Log, records: InMemory) -> None:
+def _begin_where_they_begin(log: Log, records: InMemory, leader_epoch: int) -> None:
     """The leader's log may start within a batch: an empty log here starts with the whole of it."""
-    first = next(iter(iterate_batches(records)))
+    first = next(iterate_batches(records), None)
+    if first is None or first.partition_leader_epoch > leader_epoch:
+        return
     is_empty = log.log_start_offset == log.log_end_offset
     if is_empty and first.base_offset < log.log_end_offset <= first.last_offset:
         log.start_over_at(first.base_offset)

@@ -35,6 +35,17 @@ class FullFiles(Files):
         return super().pwrite(descriptor, data, position)
 
 
+class RecordedFiles(Files):
+    """Knows the sizes of all writes."""
+
+    def __init__(self) -> None:
+        self.written: list[int] = []
+
+    def pwrite(self, descriptor: int, data: Any, position: int) -> int:
+        self.written.append(len(data))
+        return super().pwrite(descriptor, data, position)
+
+
 class FaultyFiles(PromptFiles):
     """Counts operations; the n-th calls `fault`, which raises, or returns how many bytes to
     write."""

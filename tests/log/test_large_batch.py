@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Callable, Generator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,14 +13,13 @@ from kafkalite.log.acceptance import accept
 from kafkalite.log.accepted_batch import PIECE_BYTES, AcceptedBatch
 from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import TakesLong
-from kafkalite.log.files import Files
 from kafkalite.log.large_batch import append_large
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import ATTRIBUTES_POSITION, Record, build_batch
 from tests.log.conftest import START_MS, Disk
-from tests.log.faults import FullFiles
+from tests.log.faults import FullFiles, RecordedFiles
 
 LARGE = LogConfig(max_message_bytes=1 << 30)
 PIECES = 4
@@ -53,17 +51,6 @@ class Appending:
         return sum(1 for _ in self.steps)
 
 
-class Recorded(Files):
-    """Knows the sizes of all writes."""
-
-    def __init__(self) -> None:
-        self.written: list[int] = []
-
-    def pwrite(self, descriptor: int, data: Any, position: int) -> int:
-        self.written.append(len(data))
-        return super().pwrite(descriptor, data, position)
-
-
 def begun(disk: Disk) -> tuple[Log, Appending]:
     """A log with a record, and a large batch of which a piece is written."""
     log = disk.log(config=LARGE)
@@ -86,7 +73,7 @@ def test_a_large_batch_takes_long() -> None:
 
 
 def test_no_write_is_longer_than_a_piece(disk: Disk, values: Values) -> None:
-    files = Recorded()
+    files = RecordedFiles()
     disk.open_files = OpenFiles(files=files)
     log = disk.log(config=LARGE)
     disk.append(log, b"before")
@@ -131,7 +118,7 @@ def test_another_of_some_size_is_appended_whole_in_between(disk: Disk, values: V
 
 
 def test_two_of_them_do_not_undo_each_other(disk: Disk, values: Values) -> None:
-    files = Recorded()
+    files = RecordedFiles()
     disk.open_files = OpenFiles(files=files)
     log = disk.log(config=LARGE)
     both = [Appending(log, large(b"a")), Appending(log, large(b"b"))]

@@ -15,10 +15,8 @@ from kafkalite.replication.fetch_state import (
     Progress,
     cut_offset,
     out_of_range,
-    usable_size,
 )
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.record_batch import Record, build_batch
 
 CURRENT_EPOCH = 9  # the leader's, later than any in a log
 
@@ -79,15 +77,6 @@ def after_cutting(leader: History, log: History) -> History:
 )
 def test_out_of_range(start: int, end: int, own: int, expected: OutOfRange) -> None:
     assert out_of_range(start, end, own) is expected
-
-
-def test_batches_of_a_later_epoch_are_left_out() -> None:
-    batches = [
-        build_batch([Record(timestamp=0, value=b"v")], base_offset=i, partition_leader_epoch=epoch)
-        for i, epoch in enumerate((3, 4, 5, 4))
-    ]
-    assert usable_size(b"".join(batches), 4) == len(batches[0]) + len(batches[1])
-    assert usable_size(b"", 4) == 0
 
 
 def test_the_wait_grows_and_a_good_answer_makes_it_short_again() -> None:

@@ -10,14 +10,24 @@ from typing import Any
 
 import pytest
 
+from kafkalite.log.accepted_batch import PIECE_BYTES
 from kafkalite.log.config import LogConfig
+from kafkalite.log.log import Log
 from kafkalite.replication import following
 from kafkalite.replication.fetch_state import Progress
 from kafkalite.replication.following import MOST_CUT, Question
 from kafkalite.replication.replica import Replica
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.fetch import EpochEndOffset, PartitionData
-from tests.kafkalite.replication.one_replica import FOLLOWED, batch, new_replica, values
+from tests.kafkalite.replication.one_replica import (
+    FOLLOWED,
+    LED,
+    batch,
+    new_log,
+    new_replica,
+    values,
+)
 
 
 @pytest.fixture
@@ -44,7 +54,7 @@ THREE = b"".join(batch(value, offset=offset) for offset, value in enumerate((b"a
 
 def taken(replica: Replica, data: PartitionData, now: float = 0.0) -> bool:
     question, _ = following.ask(replica, 1 << 20)
-    return following.take(question, data, now)
+    return at_once(following.taking(question, data, now))
 
 
 def test_a_question_says_how_far_it_is_and_by_which_history(replica: Replica) -> None:
@@ -72,6 +82,50 @@ def test_batches_of_a_later_epoch_are_left_for_the_next_question(replica: Replic
     assert values(replica.log) == [b"a"]
 
 
+def _copied(log: Log) -> Log:
+    """Another log that ends where this one does."""
+    other = new_log(log.directory.parent, index=1)
+    other.append_as_follower(batch(b"a"))
+    return other
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda replica: replica.change(replace(FOLLOWED, leader_epoch=2, partition_epoch=2)),
+        lambda replica: replica.change(replace(LED, leader_epoch=2, partition_epoch=2)),
+        lambda replica: replica.log.truncate_to(0),
+        lambda replica: setattr(replica, "log", _copied(replica.log)),
+    ],
+    ids=["another leader", "leads itself", "was cut", "moved"],
+)
+def test_a_change_between_two_pieces_ends_the_append(
+    replica: Replica, change: Callable[[Replica], object]
+) -> None:
+    log = replica.log
+    large = batch(b"l" * (2 * PIECE_BYTES), offset=1)
+    steps = following.taking(
+        following.ask(replica, 1 << 20)[0], answer(batch(b"a") + large, high_watermark=2), 0.0
+    )
+    path = log.segments.active.file.path
+    next(steps)
+    while path.stat().st_size < PIECE_BYTES:
+        next(steps)
+    change(replica)
+    with pytest.raises(StopIteration):
+        next(steps)
+    assert (path.stat().st_size, log.high_watermark) == (log.size_bytes, 0)
+    assert log.log_end_offset < 2
+
+
+def test_a_large_batch_is_taken_in_steps(replica: Replica) -> None:
+    large = batch(b"l" * (2 * PIECE_BYTES))
+    question, _ = following.ask(replica, 1 << 20)
+    steps = list(following.taking(question, answer(large, high_watermark=1), 0.0))
+    assert len(steps) > 2
+    assert (replica.log.log_end_offset, replica.log.high_watermark) == (1, 1)
+
+
 def test_what_the_leader_has_deleted_is_deleted_once_it_is_committed(replica: Replica) -> None:
     taken(replica, answer(batch(b"a", b"b", b"c"), high_watermark=2, start=3))
     assert replica.log.log_start_offset == 0
@@ -85,6 +139,13 @@ def test_an_empty_log_begins_with_the_whole_batch(replica: Replica) -> None:
     taken(replica, answer(batch(b"5", b"6", b"7", b"8", offset=5), high_watermark=9, start=7))
     assert (replica.log.log_end_offset, replica.log.high_watermark) == (9, 9)
     assert replica.log.log_start_offset == 7
+
+
+def test_a_log_begins_with_no_batch_of_a_later_epoch(replica: Replica) -> None:
+    replica.log.start_over_at(7)
+    taken(replica, answer(batch(b"5", b"6", b"7", b"8", offset=5, epoch=2), start=7))
+    assert (replica.log.log_start_offset, replica.log.log_end_offset) == (7, 7)
+    assert replica.log.segments.first.base_offset == 7
 
 
 def test_a_history_that_diverges_is_cut(replica: Replica) -> None:
