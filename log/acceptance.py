@@ -6,7 +6,6 @@ any other one validation.py gives the reason, or rewrites the batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from struct import Struct
 from typing import Final, TypeAlias
 
@@ -23,7 +22,7 @@ from kafkalite.wire.compression import (
     UnfoldsTooLarge,
     decompress,
     decompress_into,
-    decompress_large,
+    large,
 )
 from kafkalite.wire.record_batch import (
     ATTRIBUTES_POSITION,
@@ -191,10 +190,15 @@ def _walk_compressed(
             return REFUSED
         if size >= 0:
             return _walk(buffer, 0, size, count, lowest, highest, needs_keys)
-    records = _decompressed(codec, data, most_bytes, decompress_large)
-    if records is None:
+    try:
+        with large(Compression(codec), data, most_bytes) as records:
+            return _walk(records, 0, len(records), count, lowest, highest, needs_keys)
+    except UnfoldsTooLarge:
+        if most_bytes == MOST_BRIEF_BYTES:
+            raise TakesLong from None
         return REFUSED
-    return _walk(records, 0, len(records), count, lowest, highest, needs_keys)
+    except DecompressionError:
+        return REFUSED
 
 
 def _is_known(codec: int, data: memoryview) -> bool:
@@ -203,10 +207,7 @@ def _is_known(codec: int, data: memoryview) -> bool:
 
 
 def _decompressed(
-    codec: int,
-    data: memoryview,
-    most_bytes: int = MAX_DECOMPRESSED_BYTES,
-    unfold: Callable[[Compression, memoryview, int], bytes] = decompress,
+    codec: int, data: memoryview, most_bytes: int = MAX_DECOMPRESSED_BYTES
 ) -> bytes | None:
     """The decompressed records; None if they are not as producers compress them.
 
@@ -215,7 +216,7 @@ def _decompressed(
     if not _is_known(codec, data):
         return None
     try:
-        return unfold(Compression(codec), data, most_bytes)
+        return decompress(Compression(codec), data, most_bytes)
     except UnfoldsTooLarge:
         if most_bytes == MOST_BRIEF_BYTES:
             raise TakesLong from None

@@ -15,7 +15,8 @@ from __future__ import annotations
 import mmap
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from enum import IntEnum
 from time import sleep
 from typing import Final
@@ -122,18 +123,30 @@ def decompress(
             size = decompress_into(codec, data, buffer)
             if size >= 0:
                 return bytes(memoryview(buffer)[:size])
-    return decompress_large(codec, data, limit)
+    with large(codec, data, limit) as unfolded:
+        return _copied(unfolded)
 
 
-def decompress_large(codec: Compression, data: bytes | memoryview, limit: int) -> bytes:
-    """`decompress`, for what unfolds to more than a `Scratch` holds. Not for NONE."""
-    match codec:
-        case Compression.GZIP:
-            return _decompress_gzip(data, limit)
-        case Compression.SNAPPY:
-            return _decompress_snappy(memoryview(data), limit)
-        case _:
-            return _decompress_frame(codec, data, limit)
+@contextmanager
+def large(
+    codec: Compression, data: bytes | memoryview, limit: int
+) -> Generator[bytes | memoryview]:
+    """`decompress`, for what unfolds to more than a `Scratch` holds, without a copy of it.
+
+    Not for NONE.
+    """
+    if codec is Compression.GZIP:
+        yield _decompress_gzip(data, limit)
+        return
+    most = _snappy_size(memoryview(data), limit) if codec is Compression.SNAPPY else limit
+    # lz4 and zstd need not tell their size, and that of snappy may be a lie. Pages of a mapping
+    # that nothing is written to cost nothing, so one pass does, and the codec stops at its end.
+    with mmap.mmap(-1, max(most, 1)) as output:
+        size = decompress_into(codec, data, output)
+        if not 0 <= size <= limit:
+            raise UnfoldsTooLarge(f"unfolds to more than {limit} bytes")
+        with memoryview(output) as whole, whole[:size] as unfolded:
+            yield unfolded
 
 
 def decompress_into(
@@ -176,23 +189,12 @@ class Scratch:
         _scratches.append(self._buffer)
 
 
-def _decompress_frame(codec: Compression, data: bytes | memoryview, limit: int) -> bytes:
-    """lz4 and zstd, whose frames need not tell their size."""
-    # An anonymous mapping as large as the limit costs nothing but the pages that are really written
-    # to, so one pass does, and the codec stops at its end.
-    with mmap.mmap(-1, max(limit, 1)) as output:
-        size = decompress_into(codec, data, output)
-        if size < 0 or size > limit:
-            raise UnfoldsTooLarge(f"unfolds to more than {limit} bytes")
-        return _copied(output, size)
-
-
-def _copied(output: mmap.mmap, size: int) -> bytes:
-    """The first bytes of it, while other threads have their turns: only a join lets them."""
-    if size <= _COPIED_AT_ONCE:
-        return output[:size]
-    starts = range(0, size, _COPIED_AT_ONCE)
-    return b"".join(output[start : min(start + _COPIED_AT_ONCE, size)] for start in starts)
+def _copied(unfolded: bytes | memoryview) -> bytes:
+    """A copy of it, made while other threads have their turns: only a join of bytes lets them."""
+    if isinstance(unfolded, bytes):
+        return unfolded
+    starts = range(0, len(unfolded), _COPIED_AT_ONCE)
+    return b"".join(bytes(unfolded[start : start + _COPIED_AT_ONCE]) for start in starts)
 
 
 def _compress_xerial(data: bytes) -> bytes:
@@ -206,7 +208,8 @@ def _compress_xerial(data: bytes) -> bytes:
     return b"".join(chunks)
 
 
-def _decompress_snappy(data: memoryview, limit: int) -> bytes:
+def _snappy_size(data: memoryview, limit: int) -> int:
+    """The size that the blocks tell. Raises DecompressionError."""
     import cramjam
 
     size = 0
@@ -219,10 +222,7 @@ def _decompress_snappy(data: memoryview, limit: int) -> bytes:
                 sleep(0)  # machine code holds the interpreter
     except cramjam.DecompressionError as error:
         raise DecompressionError(f"snappy: {error}") from error
-    # The size may be a lie. Pages of a mapping that nothing is written to cost nothing.
-    with mmap.mmap(-1, max(size, 1)) as output:
-        decompress_into(Compression.SNAPPY, data, output)
-        return _copied(output, size)
+    return size
 
 
 def _snappy_into(data: memoryview, buffer: bytearray | mmap.mmap) -> int:

@@ -26,9 +26,12 @@ from tests.log.faults import PromptFiles
 RECORDS = st.lists(
     st.builds(
         Record,
+        offset=st.just(0),
         timestamp=st.integers(START_MS - 5000, START_MS + 5000),
         key=st.none() | st.binary(max_size=5),
         value=st.none() | st.binary(max_size=300),
+        # None of its fields is left out: in the compiled build they have no types.
+        headers=st.lists(st.tuples(st.text(max_size=3), st.none() | st.binary(max_size=3))),
     ),
     min_size=1,
     max_size=4,

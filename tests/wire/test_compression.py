@@ -1,7 +1,6 @@
 """The codecs of record batches: there and back, bounded, and as other clients frame them."""
 
 import gzip
-import mmap
 import random
 import tracemalloc
 import zlib
@@ -19,10 +18,10 @@ from kafkalite.wire.compression import (
     DecompressionError,
     UnfoldsTooLarge,
     _copied,
-    _decompress_snappy,
     compress,
     decompress,
     decompress_into,
+    large,
 )
 from tests.log.very_many import MANY, longest_wait
 
@@ -74,6 +73,9 @@ class Sliced:
         self.view = memoryview(bytes(range(256)) * (size // 256 + 1))[:size]
         self.taken: list[int] = []
 
+    def __len__(self) -> int:
+        return len(self.view)
+
     def __getitem__(self, key: slice) -> bytes:
         some = bytes(self.view[key])
         self.taken.append(len(some))
@@ -82,11 +84,23 @@ class Sliced:
 
 def test_much_is_copied_in_pieces() -> None:
     """Other threads run after each, and while they are joined: Python lets them then."""
-    output = Sliced(64 << 20)
-    size = len(output.view) - 1
-    assert _copied(cast(mmap.mmap, output), size) == output.view[:size]
-    assert max(output.taken) <= 8 << 20
-    assert sum(output.taken) == size
+    unfolded = Sliced((64 << 20) - 1)
+    assert _copied(cast("memoryview", unfolded)) == unfolded.view
+    assert max(unfolded.taken) <= 8 << 20
+    assert sum(unfolded.taken) == len(unfolded)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_large_ones_are_unfolded_in_place(codec: Compression) -> None:
+    data = random.Random(0).randbytes(1 << 16) * 48
+    compressed = compress(codec, data)
+    with large(codec, compressed, len(data)) as unfolded:
+        assert unfolded == data
+        assert isinstance(unfolded, bytes) == (codec is Compression.GZIP)
+    with pytest.raises(UnfoldsTooLarge), large(codec, compressed, len(data) - 1):
+        pass
+    with pytest.raises(DecompressionError), large(codec, compressed[:-5], len(data)):
+        pass
 
 
 def test_a_block_of_snappy_that_lies_about_its_size_takes_no_memory() -> None:
@@ -107,7 +121,7 @@ def test_other_threads_run_while_the_sizes_of_very_many_blocks_are_added_up() ->
 
     def refused() -> None:
         with pytest.raises(UnfoldsTooLarge):
-            _decompress_snappy(data, MANY - 1)
+            decompress(Compression.SNAPPY, data, MANY - 1)
 
     assert longest_wait(refused) < 0.5
 
