@@ -54,6 +54,17 @@ def typed_tree() -> Path:
     return tree
 
 
+def row_codecs() -> list[str]:
+    """Parsers and builders of rows as Cython source, one module for each API: their paths."""
+    sys.path.insert(0, str(Path.cwd()))
+    from kafkalite.wire.compile_c import APIS, machine_code
+
+    paths = [f"kafkalite/wire/_rows_{api.name.lower()}.pyx" for api in APIS]
+    for api, path in zip(APIS, paths, strict=True):
+        Path(path).write_text(machine_code(api))
+    return paths
+
+
 def extensions() -> list[Extension]:
     """The compiled modules. setuptools also runs this file to learn what a build requires."""
     if not COMPILED or not {"bdist_wheel", "build_ext"} & set(sys.argv):
@@ -86,6 +97,10 @@ def extensions() -> list[Extension]:
             },
             quiet=True,
         )
+        for each in cythonize(row_codecs(), build_dir=str(ROOT / "build" / "cython"), quiet=True):
+            # As quick as by -O3, in half of the memory.
+            each.extra_compile_args += ["-Os", "-g0"]
+            by_cython.append(each)
     for each in by_mypyc:
         # Calls among its functions need no table of names: nobody else calls them by name.
         each.extra_compile_args.append("-fvisibility=hidden")

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 
 from kafkalite.log.accepted_batch import PIECE_BYTES
 from kafkalite.log.disk_wait import DiskWait, Pieces, Waits, without_threads
-from kafkalite.log.follower_append import appending_as_follower
 from kafkalite.log.truncation import truncate_fully
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import iterate_batches
@@ -137,6 +136,8 @@ class LogMove:
 
     def _copying(self, offset: int) -> Pieces[int]:
         """Copy what lies at `offset`; returns the bytes copied."""
+        from kafkalite.log.follower_append import appending_as_follower  # not before a move
+
         data = yield from _reading(self.source, offset)
         with closing(appending_as_follower(self.future, data, _ANY_EPOCH)) as steps:
             for step in steps:

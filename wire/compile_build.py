@@ -33,7 +33,9 @@ from kafkalite.wire.parse_support import BYTES_OF_COUNTED, Odd
 from kafkalite.wire.schema import Field, Shape, fields_of
 
 # Exceptions of a generated builder for values that are not for it.
-BUILD_ODDITIES: Final = (Odd, AttributeError, TypeError, ValueError, struct.error)
+BUILD_ODDITIES: Final = (
+    *(Odd, AttributeError, TypeError, ValueError, OverflowError, struct.error),
+)
 
 BYTES: Final = [bytes([value]) for value in range(128)]  # quicker than to pack one
 
@@ -322,7 +324,7 @@ class BuilderWriter(SourceWriter, ABC):
     def tag_function(
         self, class_: type[Any], tagged: list[Field], parameters: str, begin: list[str]
     ) -> str:
-        name = f"tags_of_{class_.__name__}"
+        name = f"tags_of_{class_.__name__}{self.number}"
         with self.own_function(f"def {name}({parameters}):"):
             self.write_all(begin)
             self.write("tags = []")

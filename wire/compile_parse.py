@@ -74,6 +74,8 @@ class Mode(Enum):
 class ParserWriter(SourceWriter, ABC):
     """Writes the source of one parser; subclasses say what is made of a struct."""
 
+    times = f"TIMES[n] if n < {FEW} else range(n)"
+
     def __init__(
         self, version: int, *, flexible: bool, in_memoryview: bool, mode: Mode = Mode.FAST
     ) -> None:
@@ -119,13 +121,17 @@ class ParserWriter(SourceWriter, ABC):
         if len(run) == 1 and run[0][0] == "B":
             self.write(f"{run[0][2]} = buf[pos]")
         elif run:
-            format_ = "".join(part[0] for part in run)
-            unpack = self.use_made("unpack", format_, lambda: Struct(">" + format_).unpack_from)
-            self.write(f"({', '.join(part[2] for part in run)},) = {unpack}(buf, pos)")
+            self.unpack(run)
         if run:
             self.write(f"pos += {sum(part[1] for part in run)}")
         self.write_all(self.after_run)
         self.after_run.clear()
+
+    def unpack(self, run: list[tuple[str, int, str]]) -> None:
+        """Reads numbers and UUIDs: format, size and variable of each."""
+        format_ = "".join(part[0] for part in run)
+        unpack = self.use_made("unpack", format_, lambda: Struct(">" + format_).unpack_from)
+        self.write(f"({', '.join(part[2] for part in run)},) = {unpack}(buf, pos)")
 
     def use_few(self, format_: str) -> str:
         """A list of functions that unpack 0, 1, 2... values: quicker than to make a format."""
@@ -219,7 +225,12 @@ class ParserWriter(SourceWriter, ABC):
         self.length(type_.name, nullable, compact)
         self.null_or(target, nullable, compact)
         self.count_long(type_)
-        cut = f"buf[pos : (pos := pos + n{' - 1' if compact else ''})]"
+        self.cut(type_, target, f"n{' - 1' if compact else ''}")
+        self.indent -= nullable
+
+    def cut(self, type_: FieldType[Any], target: str, size: str) -> None:
+        """Reads text, bytes or records of this size."""
+        cut = f"buf[pos : (pos := pos + {size})]"
         if type_.name == "records" and not self.copies_records:
             self.uses_view = True
             self.write(f"{target} = view{cut[3:]}")
@@ -232,7 +243,6 @@ class ParserWriter(SourceWriter, ABC):
             self.write(f'{target} = str({cut}, "utf-8")')
         else:
             self.write(f"{target} = {cut}.decode()")
-        self.indent -= nullable
 
     def count_long(self, type_: FieldType[Any]) -> None:
         """Counts text or bytes that are long as elements, each of so many bytes."""
@@ -272,7 +282,7 @@ class ParserWriter(SourceWriter, ABC):
         """Reads `n` elements of an array."""
         items = f"l{depth}"
         self.write(f"{target} = {items} = {'[] if n else NONE' if self.counted else '[]'}")
-        self.write(f"for _ in TIMES[n] if n < {FEW} else range(n):")
+        self.write(f"for _ in {self.times}:")
         self.indent += 1
         if isinstance(element, FieldType):
             self.plain(element, "item", False)
@@ -324,7 +334,7 @@ class ParserWriter(SourceWriter, ABC):
         unknown: list[str],
         end: list[str],
     ) -> str:
-        name = f"tags_of_{class_.__name__}"
+        name = f"tags_of_{class_.__name__}{self.number}"
         take = ", take" if self.counted else ""
         with self.own_function(f"def {name}({parameters}buf, tags, pos, end{take}):"):
             self.write("if tags > 127:")

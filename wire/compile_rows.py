@@ -16,9 +16,10 @@ tagged fields are passed over.
 
 from __future__ import annotations
 
+from importlib import import_module
 from itertools import starmap
 from struct import Struct
-from typing import Any, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from kafkalite.wire.compile_build import Builder, BuilderWriter
@@ -27,6 +28,12 @@ from kafkalite.wire.compile_source import FEW, FORMATS, format_of_numbers
 from kafkalite.wire.fields import NO_UUID, FieldType, plain_nullable_string
 from kafkalite.wire.rows import default_row, default_value
 from kafkalite.wire.schema import Field, KeptRow, Shape, fields_of, has_kept_rows
+
+# The parsers that compile_c.py writes: for views or not, whole or not, in which mode.
+_IN_MACHINE_CODE: Final = {
+    (False, False, Mode.FAST): "parse_bytes",
+    (True, False, Mode.COUNTED): "parse_view",
+}
 
 
 def _expression(value: object) -> str:
@@ -243,6 +250,20 @@ class RowBuilderWriter(BuilderWriter):
         return self.tag_function(class_, tagged, f"put, {values}", [])
 
 
+def name_in_machine_code(kind: str, class_: type[Any], version: int) -> str:
+    return f"{kind}_{class_.__name__}_{version}"
+
+
+def in_machine_code(kind: str, class_: type[Any], version: int) -> object | None:
+    """The function that compile_c.py wrote when the package was built, if it did."""
+    module = f"kafkalite.wire._rows_{class_.__module__.rpartition('.')[2]}"
+    try:
+        functions = import_module(module)
+    except ImportError:
+        return None
+    return getattr(functions, name_in_machine_code(kind, class_, version), None)
+
+
 def compile_row_parser(
     class_: type[Any],
     version: int,
@@ -253,6 +274,9 @@ def compile_row_parser(
     mode: Mode = Mode.FAST,
 ) -> Parser:
     """`compile_parser` for a row instead of a message."""
+    kind = _IN_MACHINE_CODE.get((in_memoryview, whole, mode))
+    if kind is not None and (parser := in_machine_code(kind, class_, version)) is not None:
+        return cast("Parser", parser)
     writer = RowParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
     return writer.compile(class_, whole=whole)
 
@@ -261,4 +285,6 @@ def compile_row_builder(
     class_: type[Any], version: int, *, flexible: bool, in_slices: bool = False
 ) -> Builder:
     """A function that appends a row to (parts of the last chunk, chunks before it)."""
+    if not in_slices and (builder := in_machine_code("build", class_, version)) is not None:
+        return cast("Builder", builder)
     return RowBuilderWriter(version, flexible=flexible, in_slices=in_slices).compile(class_)

@@ -73,6 +73,9 @@ def format_of_numbers(class_: type[Any], version: int) -> str | None:
 class SourceWriter:
     """Writes the source of one function, and collects the names that it uses."""
 
+    # Ends the names of the functions, where several share a module.
+    number = ""
+
     def __init__(self, version: int, *, flexible: bool, names: dict[str, Any]) -> None:
         self.version = version
         self.flexible = flexible
