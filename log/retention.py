@@ -103,10 +103,12 @@ def _over_size(log: LogState, now_ms: int) -> Predicate:
 
 
 def _too_old(log: LogState, now_ms: int) -> Predicate:
-    def too_old(segment: LogSegment, next_offset: int) -> bool:
-        return now_ms - segment.largest_or_modified_ms() > log.config.retention_ms
+    return lambda segment, next_offset: now_ms >= _due_ms(log, segment)
 
-    return too_old
+
+def _due_ms(log: LogState, segment: LogSegment) -> int:
+    """The time from which a segment is too old."""
+    return segment.largest_or_modified_ms() + log.config.retention_ms + 1
 
 
 def oldest_due_ms(log: LogState) -> int | None:
@@ -118,7 +120,7 @@ def oldest_due_ms(log: LogState) -> int | None:
     next_offset = log.log_end_offset if following is None else following.base_offset
     if next_offset > log.high_watermark or log.offline_reason is not None:
         return None
-    return segment.largest_or_modified_ms() + log.config.retention_ms + 1
+    return _due_ms(log, segment)
 
 
 def _delete_oldest(
