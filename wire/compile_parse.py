@@ -383,8 +383,11 @@ class ParserWriter(SourceWriter, ABC):
         tail = [check, "        raise Odd", f"    return {value}", ""]
         return "\n".join([*self.functions, *head, *self.lines, *tail])
 
-    def compile(self, class_: type[Any], *, whole: bool) -> Parser:
-        """The function that `compile_parser` describes."""
+    def compile(self, class_: type[Any], *, whole: bool = True) -> Parser:
+        """A function from (buffer, position, end of buffer) to a message or row of `class_`.
+
+        Not `whole`: bytes after the message are passed over.
+        """
         source = self.source(class_, whole=whole)
         parse: Parser = self.execute(source, "parse", f"parser of {class_.__name__} {self.version}")
         return parse

@@ -21,8 +21,8 @@ from struct import Struct
 from typing import Any, cast
 from uuid import UUID
 
-from kafkalite.wire.compile_build import Builder, BuilderWriter
-from kafkalite.wire.compile_parse import Mode, Parser, ParserWriter
+from kafkalite.wire.compile_build import BuilderWriter
+from kafkalite.wire.compile_parse import Mode, ParserWriter
 from kafkalite.wire.compile_source import FEW, FORMATS, format_of_numbers
 from kafkalite.wire.fields import NO_UUID, FieldType, plain_nullable_string
 from kafkalite.wire.rows import default_row, default_value
@@ -40,9 +40,7 @@ def _expression(value: object) -> str:
 class RowParserWriter(ParserWriter):
     """Writes a parser whose structs are tuples of local variables."""
 
-    def __init__(
-        self, version: int, *, flexible: bool, in_memoryview: bool, mode: Mode = Mode.FAST
-    ) -> None:
+    def __init__(self, version: int, *, flexible: bool, in_memoryview: bool, mode: Mode) -> None:
         super().__init__(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
         # Frames that are bytes are small: to copy their records costs less than to make views.
         self.copies_records = not in_memoryview
@@ -241,24 +239,3 @@ class RowBuilderWriter(BuilderWriter):
     def tag_builder(self, class_: type[Any], tagged: list[Field]) -> str:
         values = ", ".join(self.value_of(field, 0) for field in tagged)
         return self.tag_function(class_, tagged, f"put, {values}", [])
-
-
-def compile_row_parser(
-    class_: type[Any],
-    version: int,
-    *,
-    flexible: bool,
-    in_memoryview: bool,
-    whole: bool = True,
-    mode: Mode = Mode.FAST,
-) -> Parser:
-    """`compile_parser` for a row instead of a message."""
-    writer = RowParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
-    return writer.compile(class_, whole=whole)
-
-
-def compile_row_builder(
-    class_: type[Any], version: int, *, flexible: bool, in_slices: bool = False
-) -> Builder:
-    """A function that appends a row to (parts of the last chunk, chunks before it)."""
-    return RowBuilderWriter(version, flexible=flexible, in_slices=in_slices).compile(class_)
