@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import trio
 
 from kafkalite.log.loggers import logger_of
-from kafkalite.peers.link import Address, Connect, Link, PeerGone, connect_tcp
+from kafkalite.peers.link import Address, Connect, Link, PeerGone
 from kafkalite.wire.errors import ErrorCode
 
 logger = logger_of(__name__)
@@ -39,7 +39,7 @@ class NoController(Exception):
 class ControllerChannel:
     """One connection to the active controller, wherever it is by now."""
 
-    def __init__(self, name: str, quorum: Quorum, connect: Connect = connect_tcp) -> None:
+    def __init__(self, name: str, quorum: Quorum, connect: Connect) -> None:
         self._quorum = quorum
         self._link = Link(f"kafkalite-{name}", connect)
         self._complaint = ""
