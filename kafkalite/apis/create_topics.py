@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic
 from kafkalite.config.describe import describe_topic, effective_source
 from kafkalite.requests.context import RequestContext, check_time
 from kafkalite.requests.slices import Steps, cut, in_slices, mapped_in_steps, release
+from kafkalite.requests.topic_names import METADATA_TOPIC
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_topics import (
     CreatableTopic,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafkalite.cluster.ids import seeded_id
-from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory, StoredPartition
 from kafkalite.log.disk_wait import DiskWait
@@ -22,6 +21,7 @@ from kafkalite.log.manager import LogManager
 from kafkalite.log.open_files import OpenFiles, SegmentWatcher
 from kafkalite.log.opening import offline_log
 from kafkalite.log.said_once import SaidOnce
+from kafkalite.requests.topic_names import METADATA_TOPIC
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.kafka_uuid import kafka_uuid
 
