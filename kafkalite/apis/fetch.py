@@ -23,6 +23,7 @@ from uuid import UUID
 from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.replica.fetch_reader import FetchReader, close_records, failed_partition
 from kafkalite.replica.fetch_sessions import (
+    REPLICA_STATE_SINCE,
     FetchContext,
     FetchTarget,
     PartitionResponse,
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
 
 _FIRST_DIVERGENCE_VERSION: Final = 12
 _FIRST_VERSION_WITH_IDS: Final = 13
-_REPLICA_STATE_SINCE: Final = 15
 _FIRST_LEADER_HINT_VERSION: Final = 16
 
 # Refusals that are not a session's.
@@ -165,7 +165,7 @@ def _reader(
     services: Services, context: RequestContext, request: FetchRequestRow, fetch: FetchContext
 ) -> FetchReader:
     _, replica_id, (id_in_state, broker_epoch), *_ = request
-    if context.api_version >= _REPLICA_STATE_SINCE:
+    if context.api_version >= REPLICA_STATE_SINCE:
         replica_id = id_in_state
     reader_class = FetchReader
     if replica_id >= 0:
