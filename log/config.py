@@ -11,7 +11,7 @@ from typing import Final
 
 FOREVER: Final = 2**63 - 1
 _OUT_OF_REACH: Final = 2**60
-# To go through so many bytes of the smallest batches takes 2 ms.
+# To go through this many bytes of the smallest batches takes 2 ms.
 _MOST_UNINDEXED_BYTES: Final = 128 * 1024
 
 

@@ -32,7 +32,7 @@ from kafkalite.wire.messages.create_topics import (
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
-# In one request, as in Kafka (ReplicationControlManager).
+# The most in one request, as in Kafka (ReplicationControlManager).
 _MAX_PARTITIONS: Final = 10_000
 
 

@@ -44,7 +44,7 @@ logger = logger_of(__name__)
 
 _MAX_VALUE_BYTES: Final = 32767
 _ELR_FEATURE: Final = "eligible.leader.replicas.version"
-# Dynamic in Kafka, but a node here listens where it began to.
+# Dynamic in Kafka. Here a node keeps the addresses that it started with.
 _AT_START_ONLY: Final = ("listeners", "listener.security.protocol.map")
 _STORE_OF: Final = re.compile(
     rf"listener\.name\.([^.]+)\.(?:{'|'.join(map(re.escape, sorted(STORES)))})"
@@ -325,15 +325,15 @@ class ConfigValidation:
 
 
 def _limit_place(key: str) -> tuple[str, bool]:
-    """Kafka holds the configs of a family against their limits in turn, the interval first."""
+    """The order in which Kafka checks the configs of a family: the interval first."""
     family, _, rest = key.partition(".")
     return family, rest != "heartbeat.interval.ms"
 
 
 def _check_default(names: Sequence[str]) -> None:
-    """Check that all nodes may have these together. Raises ConfigError.
+    """Check that these may be set for all nodes together. Raises ConfigError.
 
-    Of a listener's own configs they may have those alone that hold back connections.
+    Of a listener's own configs, only its limits of connections may be.
     """
     single = [
         key

@@ -30,7 +30,7 @@ from kafkalite.wire.messages.stored.topic_record import TopicRecord
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
 
-# In one change, as in Kafka.
+# The most in one change, as in Kafka.
 _MAX_NEW_PARTITIONS: Final = 10_000
 # Records made in one step.
 _AT_ONCE: Final = 16

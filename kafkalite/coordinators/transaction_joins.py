@@ -141,9 +141,9 @@ async def join_all(
 ) -> Joined:
     """Ask the coordinators about first appends. In a task.
 
-    One that still ends the producer's last transaction is asked again after `pause_seconds`, for
-    `patience_seconds` in all, where it is to add the partition. Each time is a verification of its
-    own, as the marker that comes meanwhile ends the one before. Source:
+    A coordinator that still ends the producer's last transaction is asked again after
+    `pause_seconds`, for `patience_seconds` in all, if it is to add the partition. Each attempt is
+    a new verification: the marker that comes in between ends the one before. Source:
     ReplicaManager.handleProduceAppend.
     """
     joined = Joined()

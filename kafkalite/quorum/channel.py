@@ -17,7 +17,7 @@ from kafkalite.wire.errors import ErrorCode
 
 logger = logger_of(__name__)
 
-# NodeToControllerRequestThread looks for the active controller that often.
+# The interval in which NodeToControllerRequestThread looks for the active controller.
 _BACKOFF_SECONDS: Final = 0.1
 # controller.socket.timeout.ms
 _REQUEST_TIMEOUT_SECONDS: Final = 30.0

@@ -1,5 +1,4 @@
-"""Reads what one Fetch asks for: from every partition it names, within its limits, once or
-again."""
+"""Reads the records for one Fetch: from every partition it names, within its limits."""
 
 from __future__ import annotations
 
@@ -105,7 +104,7 @@ class FetchReader:
         self._empty = self._waited = False
 
     def asked_by(self, replica_id: int, broker_epoch: int) -> None:
-        """The broker that asks, if one does: it matters only where another reader takes over."""
+        """Note the broker that asks. Does nothing here: only a follower's reader needs it."""
 
     def read(self, *, waited: bool = False, empty: bool = False) -> PartitionResponses:
         """One response for each target, in their order; with `empty`, all without records.

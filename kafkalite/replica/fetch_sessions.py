@@ -109,7 +109,7 @@ class FetchSession:
 
 
 class FetchContext:
-    """A Fetch, as far as its session goes; itself one that keeps nothing, and is answered whole."""
+    """A Fetch and its session. This class is a Fetch without one: it is answered whole."""
 
     __slots__ = ("targets",)
 
@@ -355,7 +355,7 @@ def _check_id(session_id: int) -> None:
 
 
 def _each_once(targets: list[FetchTarget]) -> list[FetchTarget]:
-    """One for each partition: of one named twice, what was said last."""
+    """One target for each partition: the last one, if it is named twice."""
     once = {(target.topic, target.topic_id, target.index): target for target in targets}
     return targets if len(once) == len(targets) else list(once.values())
 

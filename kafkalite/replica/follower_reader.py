@@ -52,7 +52,7 @@ class FollowerReader(FetchReader):
         return responses
 
     def end(self) -> None:
-        """The same as a consumer's. What will not be sent, as it is too little, does not count."""
+        """The same as a consumer's. Records that are too few to be sent yet do not count."""
         super().end()
         if self._waited or self.must_respond:
             for replica, size in self._given:
