@@ -63,12 +63,11 @@ async def handle(
 
 
 def _partition_count(services: Services, new_topics: list[NewTopic]) -> Steps[int]:
-    default = services.config.integer("num.partitions")
     total = 0
     for some in cut(new_topics):
         for new in some:
-            count = default if new.partition_count == -1 else new.partition_count
-            total += len(new.assignments) or count
+            count = len(new.assignments)
+            total += count or services.config.partition_count(new.partition_count)
         yield
     return total
 

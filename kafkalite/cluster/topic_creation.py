@@ -158,9 +158,7 @@ class TopicCreation:
                 "Number of partitions was set to an invalid non-positive value.",
             )
         config = self._cluster.config
-        count, factor = new.partition_count, new.replication_factor
-        if count == -1:
-            count = config.integer("num.partitions")
+        count, factor = config.partition_count(new.partition_count), new.replication_factor
         if factor == -1:
             factor = config.integer("default.replication.factor")
         try:

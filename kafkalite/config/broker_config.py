@@ -253,6 +253,10 @@ class BrokerConfig:
                 )
         return own
 
+    def partition_count(self, asked: int) -> int:
+        """The partitions of a new topic: as many as are asked for, or for -1 the default."""
+        return self.integer("num.partitions") if asked == -1 else asked
+
     def listeners(self, node_id: int | None = None) -> list[Listener]:
         """The addresses a node listens on. Each further node takes the next port, if it is not
         0."""
