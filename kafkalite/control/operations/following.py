@@ -29,7 +29,7 @@ _LOOK_SECONDS_OF_LATEST: Final = 0.25
 _REST: Final = 10
 _REST_OF_LATEST: Final = 200
 _MOST_REST_SECONDS: Final = 2.0
-# Others have their turn after so much decoding.
+# The most sightings in one batch.
 MOST_AT_ONCE: Final = 2000
 # To decode those of a bulk load takes less than a hundredth of the longest rest.
 MOST_LATEST: Final = 200

@@ -29,8 +29,6 @@ from kafkalite.control.spy.events import Event
 from kafkalite.control.spy.ring import Entry
 from kafkalite.requests.slices import SLICE_SECONDS
 
-# Others have their turn after so much decoding.
-
 
 async def list_requests(cluster: ControlledCluster, request: ListRequests) -> list[RequestView]:
     """The requests that the spy has kept, the oldest first."""
