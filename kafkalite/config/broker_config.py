@@ -42,9 +42,9 @@ from kafkalite.log.config import LogConfig
 LEADER_SELECTOR: Final = "org.apache.kafka.common.replica.LeaderSelector"
 RACK_AWARE_SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
-# The fields of LogConfig that are topic configs.
-# So many different configs of topics are kept to be shared.
+# The most different configs of topics that are kept to be shared.
 _MOST_LOG_CONFIGS: Final = 1000
+# The fields of LogConfig that are topic configs.
 _LOG_CONFIGS: Final = tuple(
     name
     for name in (field.name.replace("_", ".") for field in fields(LogConfig))
