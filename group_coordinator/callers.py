@@ -1,7 +1,5 @@
 """The sender of a request, as far as the coordinator needs to know."""
 
-from functools import lru_cache
-from ipaddress import IPv6Address, ip_address
 from typing import Protocol
 
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -15,27 +13,14 @@ class Caller(Protocol):
     @property
     def client_id(self) -> str: ...
     @property
-    def client_host(self) -> str: ...
+    def client_host(self) -> str:
+        """The address as Java writes it: each group of IPv6, and IPv4 within IPv6 as IPv4."""
+        ...
 
 
 def shown_host(caller: Caller) -> str:
-    """The client's address as Java prints it, which is how Kafka keeps and shows it.
-
-    It begins with a slash. IPv6 has all its zeros. An IPv4 client of an IPv6 socket has its IPv4
-    address.
-    """
-    return _shown(caller.client_host)
-
-
-@lru_cache(maxsize=1024)  # a client says it with every heartbeat
-def _shown(client_host: str) -> str:
-    host, percent, scope = client_host.partition("%")
-    address = ip_address(host)
-    if isinstance(address, IPv6Address):
-        if address.ipv4_mapped is not None:
-            return f"/{address.ipv4_mapped}"
-        host = ":".join(f"{int(group, 16):x}" for group in address.exploded.split(":"))
-    return f"/{host}{percent}{scope}"
+    """The address as Java prints it (InetAddress.toString): so Kafka keeps and shows it."""
+    return f"/{caller.client_host}"
 
 
 class Context(Caller, Protocol):

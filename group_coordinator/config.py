@@ -10,8 +10,8 @@ NO_LIMIT = 2_147_483_647
 
 
 class GroupConfig(Struct, kw_only=True):
-    """The group coordinator's configuration. Defaults are Apache Kafka 4.3's, except that nothing
-    waits for companions that may come: a test's first consumer should not wait for seconds.
+    """The group coordinator's configuration. Defaults are Apache Kafka 4.3's, except that a new
+    group does not wait for more members: a test's first consumer should not wait for seconds.
 
     The assignment intervals may be set at any time and count from then on."""
 

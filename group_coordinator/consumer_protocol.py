@@ -11,7 +11,6 @@ Source of the rules: Kafka's GroupMetadataManager (consumerGroup...).
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -35,6 +34,7 @@ from kafkalite.group_coordinator.modern_protocol import DecidingProtocol, set_ta
 from kafkalite.group_coordinator.modern_records import rows_by_topic
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.kafka_uuid import new_kafka_uuid
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
@@ -74,11 +74,7 @@ class ConsumerProtocol(
 
     def new_member_id(self) -> str:
         """The text of Kafka's Uuid: 22 characters, the first of them no dash."""
-        while True:
-            made = self._services.new_uuid()
-            text = base64.urlsafe_b64encode(made.bytes).rstrip(b"=").decode()
-            if not text.startswith("-"):
-                return text
+        return new_kafka_uuid(self._services.new_uuid)
 
     # ConsumerGroupHeartbeat
 

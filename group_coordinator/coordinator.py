@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_keeper import ShareStateKeeper
     from kafkalite.group_coordinator.streams_api import StreamsGroupRequests
 
-# A sweep over offsets lets others have their turn after so many.
+# A sweep over offsets lets others have their turn after this many.
 _OFFSETS_AT_ONCE: Final = 256
 _REST_OF_SWEEP_SECONDS: Final = 0.001
 

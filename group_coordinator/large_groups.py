@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 # A group with more topics or partitions is large: each takes 30 microseconds. Not final: tests make
 # it smaller, and the compiled build would not look.
 LARGE: int = 256
-# To convert a member of a classic group takes as long as so many partitions.
+# To convert a member of a classic group takes as long as this many partitions.
 PER_MEMBER: Final = 8
-# After so many outcomes that count for nothing, the change is made on the loop.
+# After this many attempts that came to nothing, the change is made on the loop.
 TRIES: Final = 3
 
 

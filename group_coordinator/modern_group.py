@@ -148,7 +148,7 @@ class ModernGroup(ABC, Generic[M, T]):
         self.is_metadata_stale = True
 
     def hash_of(self, topics: frozenset[str], view: TopicsView, *, anew: bool) -> int:
-        """The hash of its topics: another one if they are others, or may have changed (`anew`)."""
+        """The hash of its topics; computed again if they differ, or may have changed (`anew`)."""
         if anew or self._hashed is None or self._hashed[0] != topics:
             # Imported with the first group that needs it.
             from kafkalite.group_coordinator.metadata_hash import metadata_hash

@@ -22,6 +22,7 @@ from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.api_codec import drained
 from kafkalite.wire.error_messages import default_message, message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.kafka_uuid import kafka_uuid
 from kafkalite.wire.messages.alter_share_group_offsets import (
     AlterShareGroupOffsetsRequest,
@@ -44,7 +45,6 @@ from kafkalite.wire.messages.describe_share_group_offsets import (
 
 _Wanted = tuple[dict[tuple[UUID, str], Collection[int]], dict[str, Collection[int]]]
 
-_NO_ID: Final = UUID(int=0)
 _NO_OFFSET: Final = -1
 
 
@@ -111,7 +111,7 @@ class ShareGroupOffsets:
                 topic.partitions.append(_offset(seen, request.group_id, topic_id, index))
                 yield
         for name, partitions in unknown.items():
-            topic = DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=_NO_ID)
+            topic = DescribeShareGroupOffsetsResponseTopic(topic_name=name, topic_id=NO_UUID)
             answer.topics.append(topic)
             for index in partitions:
                 topic.partitions.append(
@@ -236,7 +236,7 @@ class ShareGroupOffsets:
         """The answer, one partition a step."""
         topics: list[AlterShareGroupOffsetsResponseTopic] = []
         for name, partitions in asked.partitions.items():
-            topic_id = self._topics.topic_id(name) or _NO_ID
+            topic_id = self._topics.topic_id(name) or NO_UUID
             known = asked.offsets.get(topic_id, {})
             answer = AlterShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id)
             topics.append(answer)
@@ -289,7 +289,7 @@ class ShareGroupOffsets:
                     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                     None if topic_id is None else "There is no offset information to delete.",
                 )
-                refused.append(_not_deleted(name, _NO_ID, error))
+                refused.append(_not_deleted(name, NO_UUID, error))
             else:
                 wanted[topic_id] = name, partitions
         failed = await self._states.delete(group, wanted)

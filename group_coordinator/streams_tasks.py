@@ -140,7 +140,7 @@ def listed(made: MakesTasks[L_co], tasks: Mapping[str, Iterable[int]]) -> list[L
 
 
 def task_ids(partitions: Mapping[str, Iterable[int]]) -> Iterator[TaskId]:
-    """One by one."""
+    """The tasks of these subtopologies and partitions."""
     return (
         TaskId(subtopology_id, partition)
         for subtopology_id, of_subtopology in partitions.items()

@@ -128,7 +128,7 @@ class Timers:
                 self._useless_count -= 1
 
     def note_useless(self) -> None:
-        """One more entry is of no use. Once most are, they are taken out."""
+        """Count an entry that is of no use. Once most are, all such entries are removed."""
         self._useless_count += 1
         if self._useless_count <= max(_FEW, len(self._queue) // 2):
             return

@@ -1,4 +1,4 @@
-"""One at a time, for each key."""
+"""Locks by key: the holders of one key have their turns one after the other."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ Job = Callable[[], Iterator[object]]
 
 # Longer waits than this make no difference (292 million years).
 _FOREVER_SECONDS: Final = 1e9
-# Segments that rolled wait no longer for their flush, whatever flush.ms says.
+# A segment that rolled is flushed after this time, whatever flush.ms says.
 _LONGEST_FLUSH_SECONDS: Final = 10.0
 # After this time an abandoned change goes on, and the logs of a deleted topic are moved away.
 _FINISH_SECONDS: Final = 0.2
@@ -44,7 +44,7 @@ _REOPEN_SECONDS: Final = 5.0
 _IDLE_TURN_SECONDS: Final = 0.0003
 # Without a pause the cleaner would look for work, and find none, as often as the loop lets it.
 _LEAST_BACKOFF_SECONDS: Final = 0.01
-# A due snapshot of the metadata is looked for at this interval.
+# At this interval the broker checks whether a snapshot of the metadata is due.
 _SNAPSHOT_CHECK_SECONDS: Final = 1.0
 
 

@@ -12,12 +12,12 @@ PartitionMetadataFile.
 
 from __future__ import annotations
 
-import base64
 import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kafkalite.log.files import Files
+from kafkalite.wire.kafka_uuid import kafka_uuid, parse_kafka_uuid
 
 TopicPartition = tuple[str, int]
 
@@ -76,7 +76,7 @@ def read_topic_id(files: Files, path: Path) -> uuid.UUID | None:
         lines = files.read(path).decode().splitlines()
         if lines[0] != "version: 0" or not lines[1].startswith("topic_id: "):
             raise CorruptCheckpoint(f"{path}: neither version 0 nor a topic id")
-        return uuid.UUID(bytes=base64.urlsafe_b64decode(lines[1][len("topic_id: ") :] + "=="))
+        return parse_kafka_uuid(lines[1].removeprefix("topic_id: "))
     except FileNotFoundError:
         return None
     except (ValueError, IndexError) as error:
@@ -85,5 +85,5 @@ def read_topic_id(files: Files, path: Path) -> uuid.UUID | None:
 
 def write_topic_id(files: Files, path: Path, topic_id: uuid.UUID) -> None:
     """Write a `partition.metadata`. Raises OSError."""
-    encoded = base64.urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
-    files.write_atomically(path, f"version: 0\ntopic_id: {encoded}\n".encode(), sync=False)
+    text = f"version: 0\ntopic_id: {kafka_uuid(topic_id)}\n"
+    files.write_atomically(path, text.encode(), sync=False)

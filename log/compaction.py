@@ -181,8 +181,7 @@ class Compaction:
 
     def _clean_group(self, group: list[LogSegment]) -> Iterator[Step]:
         log = self._log
-        following = log.segments.after(group[-1])
-        self._group_end = log.log_end_offset if following is None else following.base_offset
+        self._group_end = log.end_of(group[-1])
         cleaned = LogSegment.create(
             log.directory,
             group[0].base_offset,
@@ -195,8 +194,7 @@ class Compaction:
         try:
             producers = dict(log.producer_state.producers)
             for segment in group:
-                following = log.segments.after(segment)
-                end = log.log_end_offset if following is None else following.base_offset
+                end = log.end_of(segment)
                 self._transactions.add(aborted_transactions(log, segment.base_offset, end))
                 yield from self._clean_segment(segment, cleaned, producers)
                 yield from self._step()

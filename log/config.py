@@ -11,7 +11,7 @@ from typing import Final
 
 FOREVER: Final = 2**63 - 1
 _OUT_OF_REACH: Final = 2**60
-# To go through so many bytes of the smallest batches takes 2 ms.
+# To go through this many bytes of the smallest batches takes 2 ms.
 _MOST_UNINDEXED_BYTES: Final = 128 * 1024
 
 
@@ -40,7 +40,6 @@ class LogConfig:
     min_cleanable_dirty_ratio: float = 0.5
     min_compaction_lag_ms: int = 0
     min_insync_replicas: int = 1
-    preallocate: bool = False
     retention_bytes: int = -1
     retention_ms: int = 604_800_000
     segment_bytes: int = 1_073_741_824

@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 Assign = Callable[["LogDirectory"], Waits[None]]
 """Writes into the metadata in which directory a log lies."""
 
-# Copying so many bytes takes about 10 ms if the batches are the smallest.
+# The bytes that are copied in one step: about 10 ms if the batches are the smallest.
 _STEP_BYTES = 64 << 10
-# A long copy is flushed as it goes, after so much.
+# A long copy is flushed each time that this many bytes are copied.
 _UNFLUSHED_BYTES = 1 << 20
-# Appends that come while a thread waits for the disk are copied in so many steps, at most.
+# The most steps in which appends are copied that come while a thread waits for the disk.
 _LAST_STEPS = 4
 _ANY_EPOCH = 2**31 - 1
-# So often the flushes of the log may overtake that of its copy. Then a flush is waited for.
+# The flushes of the log that may overtake that of its copy before a flush is waited for.
 _OVERTAKEN_TIMES = 20
 
 

@@ -101,6 +101,11 @@ class LogState:
         """The size of all segments' batches."""
         return sum(segment.size for segment in self.segments)
 
+    def end_of(self, segment: LogSegment) -> int:
+        """The offset at which the next segment begins, or the log ends."""
+        following = self.segments.after(segment)
+        return self.log_end_offset if following is None else following.base_offset
+
     @property
     def last_stable_offset(self) -> int:
         """READ_COMMITTED sees the records below it: their transactions are decided."""

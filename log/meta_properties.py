@@ -5,13 +5,13 @@ Source: Kafka's MetaProperties, MetaPropertiesEnsemble.
 
 from __future__ import annotations
 
-import base64
 import uuid
 from pathlib import Path
 from typing import NamedTuple
 
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import META_PROPERTIES, Files
+from kafkalite.wire.kafka_uuid import new_kafka_uuid
 
 
 class MetaProperties(NamedTuple):
@@ -24,10 +24,7 @@ class MetaProperties(NamedTuple):
 
 def random_id() -> str:
     """A new cluster's or directory's id as Kafka writes it: a UUID in 22 characters of base64."""
-    while True:
-        encoded = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        if not encoded.startswith("-"):  # it would look like a flag to Kafka's tools
-            return encoded
+    return new_kafka_uuid(uuid.uuid4)
 
 
 def read_meta_properties(directory: Path, files: Files) -> MetaProperties | None:

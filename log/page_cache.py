@@ -16,7 +16,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-# So many bytes are read from the missing ones on: those after them will be wanted next.
+# The bytes that are read from the first missing one on: those after it will be wanted next.
 READ_AHEAD_BYTES = 1 << 20
 # A file up to this size is read whole: an index is searched all over.
 _WHOLE_BELOW_BYTES = 4 << 20

@@ -15,7 +15,7 @@ from kafkalite.wire.record_batch import (
     NO_TIMESTAMP,
 )
 
-# An idempotent producer has so many batches in flight at most
+# The most batches that an idempotent producer has in flight
 # (max.in.flight.requests.per.connection).
 BATCHES_REMEMBERED: Final = 5
 NO_COORDINATOR_EPOCH: Final = -1

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple, NoReturn
 from kafkalite.wire.compression import Compression, UnfoldsTooLarge
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import COMPRESSION_MASK, HEADER_BYTES, RecordBatch
-from kafkalite.wire.record_format import BYTES_OF_A_PART, MOST_HEADERS
+from kafkalite.wire.record_format import BYTES_OF_A_PART, MOST_HEADERS, invalid_record
 from kafkalite.wire.stream_decompression import decompress_stream
 
 _NONE_REMAINING: Final = "Incorrect declared batch size, records still remaining in file"
@@ -77,13 +77,9 @@ def read_records(batch: RecordBatch, *, skips_contents: bool) -> Iterator[ReadRe
     for _ in range(batch.record_count):
         yield read()
     if reader.position < len(data):
-        raise _invalid(_NONE_REMAINING)
+        raise invalid_record(_NONE_REMAINING)
     if is_broken:
         raise _failed("Error checking for remaining bytes after reading batch")
-
-
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_RECORD, message)
 
 
 def _failed(message: str) -> KafkaError:
@@ -111,11 +107,11 @@ class _Reader:
         try:
             size = self._int32()
         except _Ended:
-            raise _invalid(_PREMATURE_END) from None
+            raise invalid_record(_PREMATURE_END) from None
         except _TooLong:
             raise _failed("Varint is too long") from None
         if self._limit - self.position < size:
-            raise _invalid(
+            raise invalid_record(
                 f"Invalid record size: expected {size} bytes in record payload, but instead the "
                 f"buffer has only {self._limit - self.position} remaining bytes."
             )
@@ -128,9 +124,9 @@ class _Reader:
         except _Ended:
             self._at_end(_PREMATURE_END)
         except _TooLong:
-            raise _invalid(_PREMATURE_END) from None
+            raise invalid_record(_PREMATURE_END) from None
         if size < 0:
-            raise _invalid(_PREMATURE_END)
+            raise invalid_record(_PREMATURE_END)
         if self._limit - self.position < size:
             self._at_end(
                 f"Invalid record size: expected {size} bytes in record payload, but the record "
@@ -154,26 +150,26 @@ class _Reader:
             self._skip(value_size)
             count = self._int32()
             if count < 0:
-                raise _invalid(f"Found invalid number of record headers {count}")
+                raise invalid_record(f"Found invalid number of record headers {count}")
             # Fewer bytes than the headers need are found to be too few soon enough.
             if 2 * count <= self._limit - self.position:
                 _check_headers(count)
             for _ in range(count):
                 size = self._int32()
                 if size < 0:
-                    raise _invalid(f"Invalid negative header key size {size}")
+                    raise invalid_record(f"Invalid negative header key size {size}")
                 self._skip(size)
                 self._skip(self._int32())
         except _Ended:
             self._at_end("Found invalid record structure")
         except _TooLong:
-            raise _invalid("Found invalid record structure") from None
+            raise invalid_record("Found invalid record structure") from None
         return ReadRecord(offset_delta, timestamp_delta, None, None, (), key_size, value_size, True)
 
     def _at_end(self, message: str) -> NoReturn:
         if self._is_broken:
             raise _failed("Failed to decompress record stream")
-        raise _invalid(message)
+        raise invalid_record(message)
 
     def _record(self, size: int) -> ReadRecord:
         start = self.position
@@ -185,9 +181,9 @@ class _Reader:
             value = self._bytes()
             headers = self._headers()
         except (_Ended, _TooLong):
-            raise _invalid("Found invalid record structure") from None
+            raise invalid_record("Found invalid record structure") from None
         if self.position - start != size:
-            raise _invalid(
+            raise invalid_record(
                 f"Invalid record size: expected to read {size} bytes in record payload, but "
                 f"instead read {self.position - start}"
             )
@@ -205,13 +201,13 @@ class _Reader:
     def _headers(self) -> tuple[tuple[str, bytes | None], ...]:
         count = self._int32()
         if count < 0 or count > self._limit - self.position:
-            raise _invalid(f"Found invalid number of record headers {count}")
+            raise invalid_record(f"Found invalid number of record headers {count}")
         _check_headers(count)
         headers: list[tuple[str, bytes | None]] = []
         for _ in range(count):
             key = self._bytes()
             if key is None:
-                raise _invalid("Invalid negative header key size")
+                raise invalid_record("Invalid negative header key size")
             headers.append((key.decode("utf-8", "replace"), self._bytes()))
         return tuple(headers)
 

@@ -25,7 +25,7 @@ _MOST_BYTES_OF_INT32: Final = 5
 _MOST_BYTES_OF_INT64: Final = 10
 _SHIFT_OF_LAST_BIT: Final = 63
 
-# So many records, or headers of a record, are a part.
+# The records, or headers of a record, that make a part.
 _PART: Final = 65_536
 
 

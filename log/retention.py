@@ -103,10 +103,12 @@ def _over_size(log: LogState, now_ms: int) -> Predicate:
 
 
 def _too_old(log: LogState, now_ms: int) -> Predicate:
-    def too_old(segment: LogSegment, next_offset: int) -> bool:
-        return now_ms - segment.largest_or_modified_ms() > log.config.retention_ms
+    return lambda segment, next_offset: now_ms >= _due_ms(log, segment)
 
-    return too_old
+
+def _due_ms(log: LogState, segment: LogSegment) -> int:
+    """The time from which a segment is too old."""
+    return segment.largest_or_modified_ms() + log.config.retention_ms + 1
 
 
 def oldest_due_ms(log: LogState) -> int | None:
@@ -114,11 +116,9 @@ def oldest_due_ms(log: LogState) -> int | None:
     segment = log.segments.first
     if not segment.size or not log.config.delete or log.config.retention_ms < 0:
         return None
-    following = log.segments.after(segment)
-    next_offset = log.log_end_offset if following is None else following.base_offset
-    if next_offset > log.high_watermark or log.offline_reason is not None:
+    if log.end_of(segment) > log.high_watermark or log.offline_reason is not None:
         return None
-    return segment.largest_or_modified_ms() + log.config.retention_ms + 1
+    return _due_ms(log, segment)
 
 
 def _delete_oldest(
@@ -127,9 +127,8 @@ def _delete_oldest(
     """Delete the oldest segments that must go, one a piece, as long as the round is not over."""
     going: list[LogSegment] = []
     for segment in log.segments:
-        following = log.segments.after(segment)
-        next_offset = log.log_end_offset if following is None else following.base_offset
-        is_empty_end = following is None and not segment.size
+        next_offset = log.end_of(segment)
+        is_empty_end = segment is log.segments.active and not segment.size
         if is_empty_end or next_offset > log.high_watermark or not must_go(segment, next_offset):
             break
         going.append(segment)

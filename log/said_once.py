@@ -8,7 +8,7 @@ from typing import Final
 
 from kafkalite.wire.errors import KafkaError
 
-# An error that was away for so long is logged again.
+# An error that did not occur for this long is logged again.
 _QUIET_SECONDS: Final = 60.0
 # So many different errors are told apart.
 _MOST_REMEMBERED: Final = 100

@@ -20,7 +20,7 @@ from kafkalite.log.retention import delete_segment
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
-# To put one in the place of so many takes 2 to 8 ms.
+# The segments that one new segment replaces: that takes 2 to 8 ms.
 MOST_TOGETHER: Final = 25
 
 

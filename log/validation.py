@@ -42,7 +42,7 @@ from kafkalite.wire.record_batch import (
     build_batch,
     pack_batch,
 )
-from kafkalite.wire.record_format import read_varint
+from kafkalite.wire.record_format import invalid_record, read_varint
 
 if TYPE_CHECKING:
     from kafkalite.log.record_reader import ReadRecord
@@ -82,7 +82,7 @@ def validate(
     batch = only_batch(records)
     is_client = origin is AppendOrigin.CLIENT
     if is_client and batch.base_offset:
-        raise _invalid(
+        raise invalid_record(
             f"The baseOffset of the record batch in the append to {name} should be 0, but it is "
             f"{batch.base_offset}"
         )
@@ -132,12 +132,12 @@ def only_batch(records: bytes | bytearray | memoryview) -> RecordBatch:
     """
     size = len(records)
     if size <= MAGIC_POSITION:
-        raise _invalid("Produce requests must have at least one record batch per partition")
+        raise invalid_record("Produce requests must have at least one record batch per partition")
     magic = records[MAGIC_POSITION]
     if magic > MAGIC:
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
     if magic < MAGIC:
-        raise _invalid(
+        raise invalid_record(
             "Produce requests are only allowed to contain record batches with magic version 2"
         )
     (length,) = _LENGTH.unpack_from(records, 8)
@@ -148,16 +148,14 @@ def only_batch(records: bytes | bytearray | memoryview) -> RecordBatch:
         )
     rest = size - LOG_OVERHEAD - length
     if rest < 0:
-        raise _invalid("Produce requests must have at least one record batch per partition")
+        raise invalid_record("Produce requests must have at least one record batch per partition")
     if rest > LOG_OVERHEAD:
         (second,) = _LENGTH.unpack_from(records, size - rest + 8)
         if LOG_OVERHEAD + second <= rest:
-            raise _invalid("Produce requests are only allowed to contain exactly one record batch")
+            raise invalid_record(
+                "Produce requests are only allowed to contain exactly one record batch"
+            )
     return RecordBatch(records)
-
-
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_RECORD, message)
 
 
 def _unexpected(message: str) -> KafkaError:
@@ -178,25 +176,25 @@ def _check_header(batch: RecordBatch, name: str) -> None:
     count = batch.record_count
     from_offsets = batch.last_offset_delta + 1
     if from_offsets <= 0:
-        raise _invalid(
+        raise invalid_record(
             f"Batch has an invalid offset range: [{batch.base_offset}, {batch.last_offset}] in "
             f"topic partition {name}"
         )
     if count <= 0:
-        raise _invalid(
+        raise invalid_record(
             f"Invalid reported count for record batch: {count} in topic partition {name}"
         )
     if count != from_offsets:
-        raise _invalid(
+        raise invalid_record(
             f"Inconsistent batch offset range [{batch.base_offset}, {batch.last_offset}] and count "
             f"of records {count} in topic partition {name}"
         )
     if batch.is_control:
-        raise _invalid(
+        raise invalid_record(
             f"Clients are not allowed to write control records in topic partition {name}"
         )
     if batch.has_producer_id and batch.base_sequence < 0:
-        raise _invalid(
+        raise invalid_record(
             f"Invalid sequence number {batch.base_sequence} in record batch with producerId "
             f"{batch.producer_id} in topic partition {name}"
         )

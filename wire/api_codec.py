@@ -14,9 +14,10 @@ from typing import Any, Final, TypeVar
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import message_in, request_class, response_class
 from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
-from kafkalite.wire.compile_messages import compile_builder, compile_parser
-from kafkalite.wire.compile_parse import Mode, Parser
-from kafkalite.wire.compile_rows import compile_row_builder, compile_row_parser
+from kafkalite.wire.compile_messages import MessageBuilderWriter, MessageParserWriter
+from kafkalite.wire.compile_parse import Parser
+from kafkalite.wire.compile_rows import RowBuilderWriter, RowParserWriter
+from kafkalite.wire.compile_source import Mode
 from kafkalite.wire.errors import InvalidMessage, Malformed, ProtocolViolation, too_many_elements
 from kafkalite.wire.fields import InMemory, Records, most_elements
 from kafkalite.wire.headers import decode_header, response_header_version, unpack_header
@@ -119,14 +120,10 @@ class ApiCodec:
     def _compile(self, *, in_memoryview: bool, mode: Mode) -> Parser:
         # Not whole, as Kafka passes over bytes after a request: librdkafka's Metadata request for
         # all topics ends in three too many.
-        return (compile_row_parser if self.rows else compile_parser)(
-            request_class(self.api_key),
-            self.api_version,
-            flexible=self.flexible,
-            in_memoryview=in_memoryview,
-            whole=False,
-            mode=mode,
+        writer = (RowParserWriter if self.rows else MessageParserWriter)(
+            self.api_version, flexible=self.flexible, in_memoryview=in_memoryview, mode=mode
         )
+        return writer.compile(request_class(self.api_key), whole=False)
 
     def parse_in_slices(self, frame: InMemory) -> Generator[None, None, tuple[str | None, Any]]:
         """`parse` for any frame: yields after every few hundred elements."""
@@ -261,9 +258,10 @@ class ApiCodec:
             raise InvalidMessage(f"API {self.api_key} has no version {self.api_version} here")
         flexible = message.is_flexible(self.api_version)
         self._response_has_tags = response_header_version(self.api_key, flexible) == 1
-        return (compile_row_builder if self.rows else compile_builder)(
-            response_class(self.api_key), self.api_version, flexible=flexible, in_slices=in_slices
+        writer = (RowBuilderWriter if self.rows else MessageBuilderWriter)(
+            self.api_version, flexible=flexible, in_slices=in_slices
         )
+        return writer.compile(response_class(self.api_key))
 
     def _build_declared(self, response: Any) -> list[Records]:
         if self.rows:

@@ -37,11 +37,6 @@ def _message_class(api_key: int, suffix: str) -> type[Any]:
     return class_
 
 
-def message_of_api(api_key: int) -> Message:
-    """The versions of an API, and the first flexible one; raises KeyError where there is none."""
-    return message_of(request_class(api_key))
-
-
 def message_in(api_key: int, version: int, class_of: Callable[[int], type[Any]]) -> Message | None:
     """The declaration of a message; None if the API has no such version."""
     try:

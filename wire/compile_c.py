@@ -17,9 +17,8 @@ from typing import Any, Final
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class, response_class
 from kafkalite.wire.compile_build import BuilderWriter
-from kafkalite.wire.compile_parse import Mode
 from kafkalite.wire.compile_rows import RowBuilderWriter, RowParserWriter, name_in_machine_code
-from kafkalite.wire.compile_source import FEW
+from kafkalite.wire.compile_source import FEW, Mode
 from kafkalite.wire.fields import FieldType
 from kafkalite.wire.schema import message_of
 

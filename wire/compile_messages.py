@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from kafkalite.wire.compile_build import Builder, BuilderWriter
-from kafkalite.wire.compile_parse import Mode, Parser, ParserWriter
+from kafkalite.wire.compile_build import BuilderWriter
+from kafkalite.wire.compile_parse import ParserWriter
 from kafkalite.wire.parse_support import BYTES_OF_COUNTED
 from kafkalite.wire.schema import UNKNOWN, Field, fields_of
 
@@ -116,27 +116,3 @@ class MessageBuilderWriter(BuilderWriter):
         """A function of its own for a tag section that has declared fields."""
         check = [f"if o0.{UNKNOWN}:", "    raise Odd"]
         return self.tag_function(class_, tagged, "o0, put", check)
-
-
-def compile_parser(
-    class_: type[Any],
-    version: int,
-    *,
-    flexible: bool,
-    in_memoryview: bool,
-    whole: bool = True,
-    mode: Mode = Mode.FAST,
-) -> Parser:
-    """A function from (buffer, position, end of buffer) to an instance of `class_`.
-
-    Not `whole`: bytes after the message are passed over.
-    """
-    writer = MessageParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
-    return writer.compile(class_, whole=whole)
-
-
-def compile_builder(
-    class_: type[Any], version: int, *, flexible: bool, in_slices: bool = False
-) -> Builder:
-    """A function that appends to (parts of the last chunk, chunks before it)."""
-    return MessageBuilderWriter(version, flexible=flexible, in_slices=in_slices).compile(class_)

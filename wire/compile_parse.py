@@ -22,7 +22,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from enum import Enum
 from struct import Struct, unpack_from
 from typing import Any, TypeAlias
 
@@ -33,6 +32,7 @@ from kafkalite.wire.compile_source import (
     PLAIN_LENGTHS,
     STEP,
     TIMES,
+    Mode,
     SourceWriter,
     smallest_size,
 )
@@ -56,19 +56,6 @@ from kafkalite.wire.parse_support import (
 from kafkalite.wire.schema import Field, Shape, fields_of
 
 Parser: TypeAlias = Callable[[Any, int, int], Any]
-
-
-class Mode(Enum):
-    """FAST: for frames too small to hold many elements; it counts none.
-
-    COUNTED: raises ManyElements for a frame whose elements would hold the loop for too long. SLOW:
-    a generator that yields now and then, counts up to `most_elements` (fields.py), and reads
-    malformed text as Kafka does. It passes over unknown tagged fields.
-    """
-
-    FAST = "fast"
-    COUNTED = "counted"
-    SLOW = "slow"
 
 
 class ParserWriter(SourceWriter, ABC):
@@ -393,8 +380,11 @@ class ParserWriter(SourceWriter, ABC):
         tail = [check, "        raise Odd", f"    return {value}", ""]
         return "\n".join([*self.functions, *head, *self.lines, *tail])
 
-    def compile(self, class_: type[Any], *, whole: bool) -> Parser:
-        """The function that `compile_parser` describes."""
+    def compile(self, class_: type[Any], *, whole: bool = True) -> Parser:
+        """A function from (buffer, position, end of buffer) to a message or row of `class_`.
+
+        Not `whole`: bytes after the message are passed over.
+        """
         source = self.source(class_, whole=whole)
         parse: Parser = self.execute(source, "parse", f"parser of {class_.__name__} {self.version}")
         return parse

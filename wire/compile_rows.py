@@ -23,8 +23,8 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from kafkalite.wire.compile_build import Builder, BuilderWriter
-from kafkalite.wire.compile_parse import Mode, Parser, ParserWriter
-from kafkalite.wire.compile_source import FEW, FORMATS, format_of_numbers
+from kafkalite.wire.compile_parse import Parser, ParserWriter
+from kafkalite.wire.compile_source import FEW, FORMATS, Mode, format_of_numbers
 from kafkalite.wire.fields import NO_UUID, FieldType, plain_nullable_string
 from kafkalite.wire.rows import default_row, default_value
 from kafkalite.wire.schema import Field, KeptRow, Shape, fields_of, has_kept_rows
@@ -47,9 +47,7 @@ def _expression(value: object) -> str:
 class RowParserWriter(ParserWriter):
     """Writes a parser whose structs are tuples of local variables."""
 
-    def __init__(
-        self, version: int, *, flexible: bool, in_memoryview: bool, mode: Mode = Mode.FAST
-    ) -> None:
+    def __init__(self, version: int, *, flexible: bool, in_memoryview: bool, mode: Mode) -> None:
         super().__init__(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
         # Frames that are bytes are small: to copy their records costs less than to make views.
         self.copies_records = not in_memoryview
@@ -113,6 +111,11 @@ class RowParserWriter(ParserWriter):
         for field in tagged:
             self.write(f"{self.target(field, depth)} = {_expression(default_value(field))}")
         self.tag_section(tags, None)
+
+    def compile(self, class_: type[Any], *, whole: bool = True) -> Parser:
+        kind = _IN_MACHINE_CODE.get((self.in_memoryview, whole, self.mode))
+        found = kind and in_machine_code(kind, class_, self.version)
+        return found or super().compile(class_, whole=whole)
 
     def tag_parser(self, class_: type[Any]) -> str:
         tagged = [
@@ -245,6 +248,10 @@ class RowBuilderWriter(BuilderWriter):
         self.write("else:")
         self.write('    add(b"\\0")')
 
+    def compile(self, class_: type[Any]) -> Builder:
+        found = None if self.in_slices else in_machine_code("build", class_, self.version)
+        return found or super().compile(class_)
+
     def tag_builder(self, class_: type[Any], tagged: list[Field]) -> str:
         values = ", ".join(self.value_of(field, 0) for field in tagged)
         return self.tag_function(class_, tagged, f"put, {values}", [])
@@ -254,7 +261,7 @@ def name_in_machine_code(kind: str, class_: type[Any], version: int) -> str:
     return f"{kind}_{class_.__name__}_{version}"
 
 
-def in_machine_code(kind: str, class_: type[Any], version: int) -> object | None:
+def in_machine_code(kind: str, class_: type[Any], version: int) -> Any | None:
     """The function that compile_c.py wrote when the package was built, if it did."""
     module = f"kafkalite.wire._rows_{class_.__module__.rpartition('.')[2]}"
     try:
@@ -262,29 +269,3 @@ def in_machine_code(kind: str, class_: type[Any], version: int) -> object | None
     except ImportError:
         return None
     return getattr(functions, name_in_machine_code(kind, class_, version), None)
-
-
-def compile_row_parser(
-    class_: type[Any],
-    version: int,
-    *,
-    flexible: bool,
-    in_memoryview: bool,
-    whole: bool = True,
-    mode: Mode = Mode.FAST,
-) -> Parser:
-    """`compile_parser` for a row instead of a message."""
-    kind = _IN_MACHINE_CODE.get((in_memoryview, whole, mode))
-    if kind is not None and (parser := in_machine_code(kind, class_, version)) is not None:
-        return cast("Parser", parser)
-    writer = RowParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
-    return writer.compile(class_, whole=whole)
-
-
-def compile_row_builder(
-    class_: type[Any], version: int, *, flexible: bool, in_slices: bool = False
-) -> Builder:
-    """A function that appends a row to (parts of the last chunk, chunks before it)."""
-    if not in_slices and (builder := in_machine_code("build", class_, version)) is not None:
-        return cast("Builder", builder)
-    return RowBuilderWriter(version, flexible=flexible, in_slices=in_slices).compile(class_)

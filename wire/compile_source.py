@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any, Final
 
 from kafkalite.wire.fields import FieldType, plain_nullable_string
@@ -68,6 +69,19 @@ def format_of_numbers(class_: type[Any], version: int) -> str | None:
             return None
         formats.append(FORMATS[element.name][0])
     return "".join(formats) or None
+
+
+class Mode(Enum):
+    """FAST: for frames too small to hold many elements; it counts none.
+
+    COUNTED: raises ManyElements for a frame whose elements would hold the loop for too long. SLOW:
+    a generator that yields now and then, counts up to `most_elements` (fields.py), and reads
+    malformed text as Kafka does. It passes over unknown tagged fields.
+    """
+
+    FAST = "fast"
+    COUNTED = "counted"
+    SLOW = "slow"
 
 
 class SourceWriter:

@@ -12,7 +12,6 @@ import struct
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import (
     NO_LEADER_EPOCH,
     Record,
@@ -20,6 +19,7 @@ from kafkalite.wire.record_batch import (
     build_batch,
     iterate_records,
 )
+from kafkalite.wire.record_format import invalid_record
 
 CONTROL_KEY: Final = struct.Struct(">hh")
 _END_TRANSACTION_VALUE: Final = struct.Struct(">hi")
@@ -79,7 +79,7 @@ def control_record_type(record: Record) -> ControlRecordType | None:
         KafkaError(INVALID_RECORD): the key is too short to be one.
     """
     if record.key is None or len(record.key) < CONTROL_KEY.size:
-        raise _invalid("Invalid value size found for control record key")
+        raise invalid_record("Invalid value size found for control record key")
     _, number = CONTROL_KEY.unpack_from(record.key)
     try:
         return ControlRecordType(number)
@@ -100,10 +100,6 @@ def read_end_transaction_marker(batch: RecordBatch) -> EndTransactionMarker | No
     if control_type is not ControlRecordType.COMMIT and control_type is not ControlRecordType.ABORT:
         return None
     if record.value is None or len(record.value) < _END_TRANSACTION_VALUE.size:
-        raise _invalid("Invalid value size found for end transaction marker")
+        raise invalid_record("Invalid value size found for end transaction marker")
     _, coordinator_epoch = _END_TRANSACTION_VALUE.unpack_from(record.value)
     return EndTransactionMarker(control_type, coordinator_epoch)
-
-
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_RECORD, message)

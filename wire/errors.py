@@ -243,11 +243,10 @@ class Malformed(ProtocolViolation):
     """A request that cannot be parsed; `ApiCodec.explain` says what is wrong, at its leisure."""
 
 
-def too_many_elements(most: int, name: str = "", position: int = 0) -> ProtocolViolation:
-    """A request that would take too much memory, at the byte where that was found out, if it is
-    known."""
+def too_many_elements(most: int, name: str = "") -> ProtocolViolation:
+    """A request that would take too much memory."""
     reason = f"more than {most:,} array elements and tagged fields in one request"
-    return ProtocolViolation(reason, field_path=name, position=position)
+    return ProtocolViolation(reason, field_path=name)
 
 
 class InvalidMessage(WireError):

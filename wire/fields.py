@@ -13,7 +13,7 @@ MAX_STRING_BYTES: Final = (
 )
 # Python's objects for an array element of a few bytes take no more than this.
 BYTES_OF_ELEMENT: Final = 192
-# Text takes so many bytes for each of its own, at most.
+# The most bytes of memory that text takes for each byte in the frame.
 BYTES_OF_BYTE: Final = 4
 # Array elements and tagged fields that a request may have in all: 100 MB of nothing but empty names
 # would take gigabytes. A whole cluster of Kafka is made for about a million partitions; no client

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, TypeVar, cast
 
 from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
-from kafkalite.wire.compile_messages import compile_builder, compile_parser
+from kafkalite.wire.compile_messages import MessageBuilderWriter, MessageParserWriter
 from kafkalite.wire.compile_parse import Parser
 from kafkalite.wire.errors import InvalidMessage
 from kafkalite.wire.fields import InMemory, Records
@@ -27,7 +27,8 @@ def parser_of(class_: type[Any], version: int, in_memoryview: bool = False) -> P
     found = _parsers.get((class_, version, in_memoryview))
     if found is None:
         flexible = message_of(class_).is_flexible(version)
-        found = compile_parser(class_, version, flexible=flexible, in_memoryview=in_memoryview)
+        writer = MessageParserWriter(version, flexible=flexible, in_memoryview=in_memoryview)
+        found = writer.compile(class_)
         _parsers[class_, version, in_memoryview] = found
     return found
 
@@ -36,7 +37,8 @@ def builder_of(class_: type[Any], version: int) -> Builder:
     """The generated builder, made at first use."""
     found = _builders.get((class_, version))
     if found is None:
-        found = compile_builder(class_, version, flexible=message_of(class_).is_flexible(version))
+        flexible = message_of(class_).is_flexible(version)
+        found = MessageBuilderWriter(version, flexible=flexible).compile(class_)
         _builders[class_, version] = found
     return found
 

@@ -30,6 +30,7 @@ Header = tuple[str, bytes | None]
 
 
 def invalid_record(message: str) -> KafkaError:
+    """A record, or a batch of them, that is not sound."""
     return KafkaError(ErrorCode.INVALID_RECORD, message)
 
 

@@ -25,7 +25,6 @@ from conformance.harness.apache_kafka import ApacheKafka
 from conformance.harness.kafkalite import Kafkalite
 from conformance.harness.ports import free_ports
 from conformance.security.signed_tokens import endpoint, key_set
-from kafkalite.wire.api_messages import message_of_api
 from kafkalite.wire.codec import decode_response, encode_request
 from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkalite.wire.messages.sasl_handshake import SaslHandshakeRequest
@@ -246,8 +245,9 @@ class Client:
 
     def ask(self, request: object, version: int | None = None) -> Any:
         """The response, None if the connection was closed instead."""
-        key = message_of(type(request)).key
-        version = message_of_api(key).max_version if version is None else version
+        message = message_of(type(request))
+        key = message.key
+        version = message.max_version if version is None else version
         frame = self.exchange(self._encoded(request, version))
         return None if frame is None else decode_response(key, version, frame)[1]
 

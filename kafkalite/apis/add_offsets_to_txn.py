@@ -10,11 +10,11 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
-from kafkalite.coordinators.transaction_coordinator.transaction import VERSION_1
+from kafkalite.coordinators.transaction_coordinator.transaction import VERSION_1, code_of
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.add_offsets_to_txn import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,
@@ -56,8 +56,6 @@ def _add(
             client_version=VERSION_1,
         )
     except KafkaError as error:
-        code = error.code
-        if code is ErrorCode.PRODUCER_FENCED and context.api_version < _PRODUCER_FENCED_SINCE:
-            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        code = code_of(error, knows_fenced=context.api_version >= _PRODUCER_FENCED_SINCE)
         return AddOffsetsToTxnResponse(error_code=code)
     return AddOffsetsToTxnResponse()

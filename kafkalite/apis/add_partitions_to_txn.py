@@ -17,6 +17,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     VERSION_1,
     VERSION_2,
     TopicPartition,
+    code_of,
 )
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import AT_ONCE, Steps, at_once, batches, in_slices, release_dict
@@ -88,9 +89,7 @@ def _add(
             client_version=VERSION_2 if context.api_version >= _BATCHED_SINCE else VERSION_1,
         )
     except KafkaError as error:
-        code = error.code
-        if code is ErrorCode.PRODUCER_FENCED and context.api_version < _PRODUCER_FENCED_SINCE:
-            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        code = code_of(error, knows_fenced=context.api_version >= _PRODUCER_FENCED_SINCE)
     yield from _released(named)
     return code, (yield from _all_told(topics, code))
 

@@ -15,11 +15,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic
 from kafkalite.config.describe import describe_topic, effective_source
 from kafkalite.requests.context import RequestContext, check_time
 from kafkalite.requests.slices import Steps, cut, in_slices, mapped_in_steps, release
+from kafkalite.requests.topic_names import METADATA_TOPIC
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_topics import (
     CreatableTopic,
@@ -32,7 +32,7 @@ from kafkalite.wire.messages.create_topics import (
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
-# In one request, as in Kafka (ReplicationControlManager).
+# The most in one request, as in Kafka (ReplicationControlManager).
 _MAX_PARTITIONS: Final = 10_000
 
 
@@ -63,12 +63,11 @@ async def handle(
 
 
 def _partition_count(services: Services, new_topics: list[NewTopic]) -> Steps[int]:
-    default = services.config.integer("num.partitions")
     total = 0
     for some in cut(new_topics):
         for new in some:
-            count = default if new.partition_count == -1 else new.partition_count
-            total += len(new.assignments) or count
+            count = len(new.assignments)
+            total += count or services.config.partition_count(new.partition_count)
         yield
     return total
 

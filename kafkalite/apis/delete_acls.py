@@ -10,15 +10,7 @@ from uuid import UUID
 
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.slices import WaitingSteps, in_slices, mapped
-from kafkalite.security.acls import (
-    Acl,
-    AclFilter,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-    numbers_of_filter,
-)
+from kafkalite.security.acls import Acl, AclFilter, numbers_of_filter
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.delete_acls import (
     DeleteAclsFilter,
@@ -58,7 +50,7 @@ def _delete_each(
     for each in filters:
         yield None
         try:
-            found = _matching(authorizer, _filter(each))
+            found = _matching(authorizer, AclFilter.of(each))
         except KafkaError as error:
             results.append(_refused(error))
             continue
@@ -84,18 +76,6 @@ def _matching(authorizer: Authorizer, wanted: AclFilter) -> dict[UUID, Acl]:
     if wanted.has_unknown_entry:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")
     return dict(authorizer.matching(wanted))
-
-
-def _filter(each: DeleteAclsFilter) -> AclFilter:
-    return AclFilter(
-        resource_type=ResourceType.of(each.resource_type_filter),
-        resource_name=each.resource_name_filter,
-        pattern_type=PatternType.of(each.pattern_type_filter),
-        principal=each.principal_filter,
-        host=each.host_filter,
-        operation=Operation.of(each.operation),
-        permission=Permission.of(each.permission_type),
-    )
 
 
 def _refused(error: KafkaError) -> DeleteAclsFilterResult:

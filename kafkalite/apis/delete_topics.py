@@ -11,12 +11,14 @@ topic are woken, and answered that there is none.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kafkalite.requests.context import RefuseRequest, RequestContext, check_time
 from kafkalite.requests.slices import Steps, in_slices, mapped
+from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
@@ -26,8 +28,6 @@ from kafkalite.wire.messages.delete_topics import (
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
-
-_NO_ID: Final = UUID(int=0)
 
 
 async def handle(
@@ -57,10 +57,13 @@ def _resolve_names(
 ) -> Steps[dict[UUID, str]]:
     """{id: name} of what is to go; everything else is put into `results` (ControllerApis)."""
 
-    def fail(name: str | None, topic_id: UUID, code: ErrorCode, message: str | None) -> None:
+    def fail(name: str | None, topic_id: UUID, code: ErrorCode, message: str | None = None) -> None:
         results.append(
             DeletableTopicResult(
-                name=name, topic_id=topic_id, error_code=code, error_message=message
+                name=name,
+                topic_id=topic_id,
+                error_code=code,
+                error_message=message or default_message(code),
             )
         )
 
@@ -69,11 +72,11 @@ def _resolve_names(
     ids: Counter[UUID] = Counter()
     for topic in asked:
         yield
-        if topic.name is None and topic.topic_id == _NO_ID:
-            fail(None, _NO_ID, invalid, "Neither topic name nor id were specified.")
+        if topic.name is None and topic.topic_id == NO_UUID:
+            fail(None, NO_UUID, invalid, "Neither topic name nor id were specified.")
         elif topic.name is None:
             ids[topic.topic_id] += 1
-        elif topic.topic_id == _NO_ID:
+        elif topic.topic_id == NO_UUID:
             names[topic.name] += 1
         else:
             message = "You may not specify both topic name and topic id."
@@ -87,18 +90,16 @@ def _resolve_names(
         if count > 1:
             fail(None, topic_id, invalid, "Duplicate topic id.")
         elif known is None:
-            code = ErrorCode.UNKNOWN_TOPIC_ID
-            fail(None, topic_id, code, "This server does not host this topic ID.")
+            fail(None, topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
         else:
             found[topic_id] = known.name
     for name, count in names.items():
         yield
         known = services.topics.get(name)
         if count > 1:
-            fail(name, _NO_ID, invalid, "Duplicate topic name.")
+            fail(name, NO_UUID, invalid, "Duplicate topic name.")
         elif known is None:
-            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            fail(name, _NO_ID, code, "This server does not host this topic-partition.")
+            fail(name, NO_UUID, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         elif known.topic_id in ids:
             found.pop(known.topic_id, None)
             message = "The provided topic name maps to an ID that was already supplied."

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.slices import Steps, batches, in_slices
-from kafkalite.security.acls import (
-    AclFilter,
-    Operation,
-    PatternType,
-    Permission,
-    ResourceType,
-    numbers_of_filter,
-)
+from kafkalite.security.acls import AclFilter, PatternType, ResourceType, numbers_of_filter
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_acls import (
     AclDescription,
@@ -43,16 +36,7 @@ async def handle(
             error_code=ErrorCode.SECURITY_DISABLED,
             error_message="No Authorizer is configured on the broker",
         )
-    wanted = AclFilter(
-        resource_type=ResourceType.of(request.resource_type_filter),
-        resource_name=request.resource_name_filter,
-        pattern_type=PatternType.of(request.pattern_type_filter),
-        principal=request.principal_filter,
-        host=request.host_filter,
-        operation=Operation.of(request.operation),
-        permission=Permission.of(request.permission_type),
-    )
-    resources = await in_slices(_resources(authorizer, wanted), context)
+    resources = await in_slices(_resources(authorizer, AclFilter.of(request)), context)
     return DescribeAclsResponse(error_code=ErrorCode.NONE, resources=resources)
 
 

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.broker_loggers import levels
+from kafkalite.cluster.config_validation import invalid
 from kafkalite.cluster.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -137,11 +138,6 @@ def _configs_of(
     if not name:
         raise invalid("Group name must not be empty")
     return describe_group(services.config, image.configs.get((kind, name), {}), context.node_id)
-
-
-def invalid(message: str) -> KafkaError:
-    """A request that makes no sense."""
-    return KafkaError(ErrorCode.INVALID_REQUEST, message)
 
 
 def check_node_id(name: str, node_id: int, also: str) -> None:

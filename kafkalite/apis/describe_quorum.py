@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
+from kafkalite.requests.topic_names import METADATA_TOPIC
+from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
@@ -58,7 +59,7 @@ def _unknown(asked: PartitionDataRequest) -> PartitionData:
     return PartitionData(
         partition_index=asked.partition_index,
         error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-        error_message="This server does not host this topic-partition.",
+        error_message=default_message(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     )
 
 

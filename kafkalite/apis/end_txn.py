@@ -15,6 +15,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     NO_PRODUCER_ID,
     VERSION_1,
     VERSION_2,
+    code_of,
 )
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -40,8 +41,6 @@ def handle(
             client_version=version,
         )
     except KafkaError as error:
-        code = error.code
-        if code is ErrorCode.PRODUCER_FENCED and context.api_version < _PRODUCER_FENCED_SINCE:
-            code = ErrorCode.INVALID_PRODUCER_EPOCH
+        code = code_of(error, knows_fenced=context.api_version >= _PRODUCER_FENCED_SINCE)
         return 0, code, NO_PRODUCER_ID, NO_EPOCH
     return 0, ErrorCode.NONE, producer_id, producer_epoch

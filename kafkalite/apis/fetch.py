@@ -23,6 +23,8 @@ from uuid import UUID
 from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.replica.fetch_reader import FetchReader, close_records, failed_partition
 from kafkalite.replica.fetch_sessions import (
+    FIRST_TOPIC_ID_VERSION,
+    REPLICA_STATE_SINCE,
     FetchContext,
     FetchTarget,
     PartitionResponse,
@@ -57,8 +59,6 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 _FIRST_DIVERGENCE_VERSION: Final = 12
-_FIRST_VERSION_WITH_IDS: Final = 13
-_REPLICA_STATE_SINCE: Final = 15
 _FIRST_LEADER_HINT_VERSION: Final = 16
 
 # Refusals that are not a session's.
@@ -165,7 +165,7 @@ def _reader(
     services: Services, context: RequestContext, request: FetchRequestRow, fetch: FetchContext
 ) -> FetchReader:
     _, replica_id, (id_in_state, broker_epoch), *_ = request
-    if context.api_version >= _REPLICA_STATE_SINCE:
+    if context.api_version >= REPLICA_STATE_SINCE:
         replica_id = id_in_state
     reader_class = FetchReader
     if replica_id >= 0:
@@ -310,7 +310,7 @@ def _refused(
 ) -> FetchResponseRow:
     if error.code not in _OF_THE_REQUEST:
         return 0, error.code, 0, (), ()
-    if context.api_version >= _FIRST_VERSION_WITH_IDS:
+    if context.api_version >= FIRST_TOPIC_ID_VERSION:
         return 0, error.code, request[7], (), ()
     # For every partition in the request, as Kafka's getErrorResponse.
     topics: list[FetchableTopicResponseRow] = [

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkalite.coordinators.transaction_coordinator.transaction import code_of
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -66,10 +67,7 @@ def _handle(
             expected=expected,
         )
     except KafkaError as error:
-        code = error.code
-        if code is ErrorCode.PRODUCER_FENCED and context.api_version < _PRODUCER_FENCED_SINCE:
-            code = ErrorCode.INVALID_PRODUCER_EPOCH
-        return _failed(code)
+        return _failed(code_of(error, knows_fenced=context.api_version >= _PRODUCER_FENCED_SINCE))
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=producer_epoch)
 
 

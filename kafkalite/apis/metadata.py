@@ -53,7 +53,7 @@ _NOT_ASKED: Final = -0x80000000
 _MOST_KEPT: Final = 128
 _MOST_TOPICS: Final = 16
 _MOST_PARTITIONS: Final = 256
-# Topics asked for that are looked up at once.
+# Topics that are looked up in one step.
 _MOST_ASKED: Final = 5000
 # A response about so many topics and partitions is made in slices.
 _MANY: Final = 1000

@@ -12,15 +12,22 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.image import QuotaEntity
 from kafkalite.requests.slices import Steps, batches, in_order, mapped, release_dict
+from kafkalite.security.quotas import (
+    CLIENT_ID,
+    CONNECTION_CREATION_RATE,
+    CONSUMER_BYTE_RATE,
+    CONTROLLER_MUTATION_RATE,
+    IP,
+    PRODUCER_BYTE_RATE,
+    REQUEST_PERCENTAGE,
+    USER,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
 
-USER: Final = "user"
-CLIENT_ID: Final = "client-id"
-IP: Final = "ip"
 _TYPES: Final = (USER, CLIENT_ID, IP)
 
 _MAX_LONG: Final = 2**63 - 1
@@ -28,12 +35,12 @@ _MAX_INT: Final = 2**31 - 1
 
 # key: the largest whole number it takes; None where it takes fractions
 _USER_KEYS: Final[Mapping[str, int | None]] = {
-    "producer_byte_rate": _MAX_LONG,
-    "consumer_byte_rate": _MAX_LONG,
-    "request_percentage": None,
-    "controller_mutation_rate": None,
+    PRODUCER_BYTE_RATE: _MAX_LONG,
+    CONSUMER_BYTE_RATE: _MAX_LONG,
+    REQUEST_PERCENTAGE: None,
+    CONTROLLER_MUTATION_RATE: None,
 }
-_IP_KEYS: Final[Mapping[str, int | None]] = {"connection_creation_rate": _MAX_INT}
+_IP_KEYS: Final[Mapping[str, int | None]] = {CONNECTION_CREATION_RATE: _MAX_INT}
 
 
 @dataclass(frozen=True, slots=True)

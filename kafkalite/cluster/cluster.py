@@ -92,7 +92,7 @@ class Cluster:
         self.ids = Ids()
         self.image = MetadataImage()
         self.nodes: dict[int, Node] = {}
-        # Values that handlers made from the metadata, by keys of their own; empty after a change.
+        # Values that handlers computed from the metadata; every change empties it.
         self.cache: dict[Hashable, Any] = {}
         # The same by a topic's id as a number: empty for a topic after a change of it, or of any
         # node.
@@ -239,14 +239,14 @@ class Cluster:
         return False
 
     def settling(self) -> WaitingSteps[None]:
-        """Take the changes that are on their way to their end, whatever becomes of them."""
+        """Complete the changes that are on their way, whether they succeed or fail."""
         yield None
 
     def settle(self) -> None:
-        """The same, now: to be called before a decision about a change, unless in a handler."""
+        """`settling` in one go. Call it before a decision about a change, except in a handler."""
 
     def finishing(self) -> WaitingSteps[None]:
-        """Take the change that is on its way to its end. Raises KafkaError: it failed."""
+        """Complete the change that is on its way. Raises KafkaError if it fails."""
         yield None
 
     def deciding(self, decide: Decision) -> WaitingSteps[None]:

@@ -257,24 +257,22 @@ def check_operations(resource_type: int, changes: Sequence[ConfigChange]) -> Ste
 
 
 def _check_node(name: str, node_id: int) -> None:
-    if not name:
-        return
-    try:
-        given = int(name)
-    except ValueError:
-        raise invalid(f"Node id must be an integer, but it is: {name}") from None
-    if given != node_id:
-        raise invalid(f"Unexpected broker id, expected {node_id}, but received {name}")
+    if name:
+        _check_node_id(name, node_id, "Unexpected broker id, expected")
 
 
 def check_logger_node(name: str, node_id: int) -> None:
     """Loggers are a node's own. Raises KafkaError(INVALID_REQUEST) as RuntimeLoggerManager."""
+    _check_node_id(name, node_id, "Unexpected node id. Expected")
+
+
+def _check_node_id(name: str, node_id: int, otherwise: str) -> None:
     try:
         given = int(name)
     except ValueError:
         raise invalid(f"Node id must be an integer, but it is: {name}") from None
     if given != node_id:
-        raise invalid(f"Unexpected node id. Expected {node_id}, but received {name}")
+        raise invalid(f"{otherwise} {node_id}, but received {name}")
 
 
 def _apply(resource_type: int, configs: dict[str, str], change: ConfigChange) -> None:

@@ -28,7 +28,7 @@ from kafkalite.config import (
     connection_limits,
     validate_topic_configs,
 )
-from kafkalite.config.definition import ConfigType
+from kafkalite.config.definition import ConfigType, in_all_configs
 from kafkalite.config.listener_configs import PREFIX, STORES
 from kafkalite.config.log_dirs import check_cordoned
 from kafkalite.config.sources import find
@@ -44,7 +44,7 @@ logger = logger_of(__name__)
 
 _MAX_VALUE_BYTES: Final = 32767
 _ELR_FEATURE: Final = "eligible.leader.replicas.version"
-# Dynamic in Kafka, but a node here listens where it began to.
+# Dynamic in Kafka. Here a node keeps the addresses that it started with.
 _AT_START_ONLY: Final = ("listeners", "listener.security.protocol.map")
 _STORE_OF: Final = re.compile(
     rf"listener\.name\.([^.]+)\.(?:{'|'.join(map(re.escape, sorted(STORES)))})"
@@ -223,7 +223,7 @@ class ConfigValidation:
             own = (key.removeprefix(prefix) for key in differing if key.startswith(prefix))
             if any(key not in STORES and key not in _OF_ALL_NODES for key in own):
                 raise invalid(
-                    _in_all(
+                    in_all_configs(
                         "Configs cannot be updated dynamically for existing listener "
                         f"ListenerName({listener.name.upper()}), restart broker or create a new "
                         "listener for update"
@@ -244,7 +244,7 @@ class ConfigValidation:
                 yield from self._cluster.check_stores(int(name), listener, configs)
             except ConfigError as error:
                 reason = f"Validation of dynamic config update of SSLFactory failed: {error}"
-                raise invalid(_in_all(reason)) from None
+                raise invalid(in_all_configs(reason)) from None
 
     def _check_dynamic(self, name: str, configs: Configs, changed: Mapping[str, ConfigDef]) -> None:
         """Check that a running node takes these, at this level (DynamicBrokerConfig.validate)."""
@@ -325,15 +325,15 @@ class ConfigValidation:
 
 
 def _limit_place(key: str) -> tuple[str, bool]:
-    """Kafka holds the configs of a family against their limits in turn, the interval first."""
+    """The order in which Kafka checks the configs of a family: the interval first."""
     family, _, rest = key.partition(".")
     return family, rest != "heartbeat.interval.ms"
 
 
 def _check_default(names: Sequence[str]) -> None:
-    """Check that all nodes may have these together. Raises ConfigError.
+    """Check that these may be set for all nodes together. Raises ConfigError.
 
-    Of a listener's own configs they may have those alone that hold back connections.
+    Of a listener's own configs, only its limits of connections may be.
     """
     single = [
         key
@@ -359,7 +359,7 @@ def _check_class(definition: ConfigDef, text: str) -> None:
         f"Invalid value {text} for configuration {definition.name}: "
         f"Class {text} could not be found."
     )
-    raise ConfigError(reason if definition.dynamic else _in_all(reason))
+    raise ConfigError(reason if definition.dynamic else in_all_configs(reason))
 
 
 def _parse(definition: ConfigDef, key: str, text: str) -> None:
@@ -369,15 +369,7 @@ def _parse(definition: ConfigDef, key: str, text: str) -> None:
     except ConfigError as error:
         if definition.dynamic or not key.startswith(PREFIX):
             raise
-        raise ConfigError(_in_all(str(error))) from None
-
-
-def _in_all(reason: str) -> str:
-    """A reason to refuse all configs of a node together, in Kafka's words."""
-    return (
-        f"Invalid value org.apache.kafka.common.config.ConfigException: {reason} for "
-        "configuration Invalid dynamic configuration"
-    )
+        raise ConfigError(in_all_configs(str(error))) from None
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import Final
 from uuid import UUID, uuid4
 
-from kafkalite.wire.kafka_uuid import kafka_uuid
+from kafkalite.wire.kafka_uuid import new_kafka_uuid
 
 _MOST_SESSION: Final = 2**31
 
@@ -44,13 +45,5 @@ class Ids:
 
 
 def seeded_id(seed: int | None, kind: str = "cluster") -> str | None:
-    """The cluster id of a seed, or another of its kind; None without one.
-
-    It does not look like a flag.
-    """
-    ids = Ids(seed)
-    while seed is not None:
-        text = kafka_uuid(ids.uuid(kind))
-        if not text.startswith("-"):
-            return text
-    return None
+    """The cluster id of a seed, or another of its kind; None without one."""
+    return None if seed is None else new_kafka_uuid(partial(Ids(seed).uuid, kind))

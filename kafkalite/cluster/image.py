@@ -107,7 +107,7 @@ class BrokerState(Struct):
     rack: str | None
     fenced: bool
     in_controlled_shutdown: bool
-    # Its registration; fenced and in_controlled_shutdown as they were then.
+    # Its registration, with `fenced` and `in_controlled_shutdown` as they were at that time.
     registration: RegisterBrokerRecord
 
 

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 
 logger = logger_of(__name__)
 
-METADATA_TOPIC: Final = "__cluster_metadata"
 
 _ENCODED_AT_ONCE: Final = 64
 _READ_BYTES: Final = 4 * 1024 * 1024

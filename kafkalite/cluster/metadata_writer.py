@@ -67,7 +67,7 @@ class MetadataWriter:
             self._advance(change)
 
     def settling(self) -> WaitingSteps[None]:
-        """Take the changes that are on their way to their end, whatever becomes of them."""
+        """Complete the changes that are on their way, whether they succeed or fail."""
         while self.on_its_way is not None:
             yield from self._ending(self.on_its_way)
 
@@ -76,7 +76,7 @@ class MetadataWriter:
         at_once(self.settling())
 
     def finishing(self) -> WaitingSteps[None]:
-        """Take the change that is on its way to its end. Raises KafkaError: it failed."""
+        """Complete the change that is on its way. Raises KafkaError if it fails."""
         change = self.on_its_way
         if change is not None:
             yield from self._ending(change)

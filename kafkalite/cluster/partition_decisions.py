@@ -21,7 +21,7 @@ from kafkalite.wire.messages.stored.broker_registration_change_record import (
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 
 if TYPE_CHECKING:
-    from kafkalite.cluster.image import MetadataImage
+    from kafkalite.cluster.image import MetadataImage, TopicState
     from kafkalite.config import BrokerConfig
 
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
@@ -97,26 +97,29 @@ def caught_up(image: MetadataImage) -> Steps[list[object]]:
 
 def partition_changes(image: MetadataImage, change: PartitionChange) -> Steps[list[object]]:
     """The records that `change` makes of the partitions, without None."""
-    records: list[object] = []
-    for topic in list(image.topics.values()):
-        for index, state in enumerate(topic.partitions):
-            record = change(topic.topic_id, index, state)
-            if record is not None:
-                records.append(record)
-            if index % _AT_ONCE == 0:
-                yield
-    return records
+    return _changes(image, lambda topic: change)
 
 
 def _leader_changes(
     image: MetadataImage, config: BrokerConfig, change: LeaderChange
 ) -> Steps[list[object]]:
     """The same for a change that depends on the rules of the topic."""
+
+    def of_topic(topic: TopicState) -> PartitionChange:
+        rules = _rules(image, config, topic.name)
+        return lambda topic_id, index, state: change(topic_id, index, state, rules)
+
+    return _changes(image, of_topic)
+
+
+def _changes(
+    image: MetadataImage, of_topic: Callable[[TopicState], PartitionChange]
+) -> Steps[list[object]]:
     records: list[object] = []
     for topic in list(image.topics.values()):
-        rules = _rules(image, config, topic.name)
+        change = of_topic(topic)
         for index, state in enumerate(topic.partitions):
-            record = change(topic.topic_id, index, state, rules)
+            record = change(topic.topic_id, index, state)
             if record is not None:
                 records.append(record)
             if index % _AT_ONCE == 0:

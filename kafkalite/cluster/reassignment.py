@@ -57,16 +57,8 @@ def cancel(
         return None
     back = PartitionState(replicas, in_sync, state.leader_id, 0, 0)
     leader = state.leader_id if state.leader_id in replicas else elect(back, in_sync, alive)
-    return PartitionChangeRecord(
-        partition_id=index,
-        topic_id=topic_id,
-        replicas=replicas,
-        directories=_directories(state, len(replicas)),
-        isr=in_sync if in_sync != state.in_sync_replicas else None,
-        adding_replicas=[],
-        removing_replicas=[],
-        leader=leader if leader != state.leader_id else NO_LEADER_CHANGE,
-    )
+    isr = in_sync if in_sync != state.in_sync_replicas else None
+    return _ended(topic_id, index, state, replicas, isr, leader)
 
 
 def catch_up(
@@ -100,12 +92,24 @@ def catch_up(
     leader = state.leader_id
     if leader == NO_LEADER or leader not in replicas:
         leader = elect(PartitionState(replicas, staying, leader, 0, 0), staying, alive)
+    return _ended(topic_id, index, state, replicas, staying, leader)
+
+
+def _ended(
+    topic_id: UUID,
+    index: int,
+    state: PartitionState,
+    replicas: list[int],
+    isr: list[int] | None,
+    leader: int,
+) -> PartitionChangeRecord:
+    """The record that ends a reassignment."""
     return PartitionChangeRecord(
         partition_id=index,
         topic_id=topic_id,
         replicas=replicas,
         directories=_directories(state, len(replicas)),
-        isr=staying,
+        isr=isr,
         adding_replicas=[],
         removing_replicas=[],
         leader=leader if leader != state.leader_id else NO_LEADER_CHANGE,

@@ -47,11 +47,11 @@ from kafkalite.wire.messages.stored.unregister_broker_record import UnregisterBr
 # Ids left over in a block at a restart are never handed out, as in Kafka's ProducerIdsBlock.
 PRODUCER_ID_BLOCK_SIZE: Final = 1000
 
-# A snapshot is begun anew so many times before it is made in one go.
+# The attempts to make a snapshot in slices; after that it is made in one go.
 _SNAPSHOT_TRIES: Final = 5
 _RECORDS_AT_ONCE: Final = 64
 
-# A decision is taken anew so many times, where the metadata changed meanwhile.
+# The attempts to take a decision, if the metadata change while it is taken.
 _DECISION_TRIES: Final = 5
 
 
@@ -154,7 +154,7 @@ class SoleController(Cluster):
         return self._writer.on_its_way is not None or self._must_elect
 
     def settling(self) -> WaitingSteps[None]:
-        """Take the changes that are on their way to their end, whatever becomes of them."""
+        """Complete the changes that are on their way, whether they succeed or fail."""
         yield from self._writer.settling()
         yield from self._electing()
 
@@ -163,7 +163,7 @@ class SoleController(Cluster):
         at_once(self.settling())
 
     def finishing(self) -> WaitingSteps[None]:
-        """Take the change that is on its way to its end. Raises KafkaError: it failed."""
+        """Complete the change that is on its way. Raises KafkaError if it fails."""
         yield from self._writer.finishing()
         yield from self._electing()
 

@@ -30,7 +30,7 @@ from kafkalite.wire.messages.stored.topic_record import TopicRecord
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
 
-# In one change, as in Kafka.
+# The most in one change, as in Kafka.
 _MAX_NEW_PARTITIONS: Final = 10_000
 # Records made in one step.
 _AT_ONCE: Final = 16
@@ -158,9 +158,7 @@ class TopicCreation:
                 "Number of partitions was set to an invalid non-positive value.",
             )
         config = self._cluster.config
-        count, factor = new.partition_count, new.replication_factor
-        if count == -1:
-            count = config.integer("num.partitions")
+        count, factor = config.partition_count(new.partition_count), new.replication_factor
         if factor == -1:
             factor = config.integer("default.replication.factor")
         try:

@@ -42,9 +42,9 @@ from kafkalite.log.config import LogConfig
 LEADER_SELECTOR: Final = "org.apache.kafka.common.replica.LeaderSelector"
 RACK_AWARE_SELECTOR: Final = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
 
-# The fields of LogConfig that are topic configs.
-# So many different configs of topics are kept to be shared.
+# The most different configs of topics that are kept to be shared.
 _MOST_LOG_CONFIGS: Final = 1000
+# The fields of LogConfig that are topic configs.
 _LOG_CONFIGS: Final = tuple(
     name
     for name in (field.name.replace("_", ".") for field in fields(LogConfig))
@@ -252,6 +252,10 @@ class BrokerConfig:
                     for item in own[name].split(",")
                 )
         return own
+
+    def partition_count(self, asked: int) -> int:
+        """The partitions of a new topic: as many as are asked for, or for -1 the default."""
+        return self.integer("num.partitions") if asked == -1 else asked
 
     def listeners(self, node_id: int | None = None) -> list[Listener]:
         """The addresses a node listens on. Each further node takes the next port, if it is not

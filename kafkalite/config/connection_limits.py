@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.config.definition import BROKER_CONFIGS, ConfigError
+from kafkalite.config.definition import BROKER_CONFIGS, ConfigError, in_all_configs
 from kafkalite.config.listener_configs import PREFIX
 
 if TYPE_CHECKING:
@@ -116,10 +116,7 @@ def check_change(
             continue
         for config, value in values.items():
             if value <= 0:
-                raise ConfigError(
-                    "Invalid value org.apache.kafka.common.config.ConfigException: Invalid "
-                    f"{config} {value} for configuration Invalid dynamic configuration"
-                )
+                raise ConfigError(in_all_configs(f"Invalid {config} {value}"))
 
 
 def _of_listener(texts: Mapping[str, str], listener_name: str, config: str) -> int:

@@ -31,6 +31,19 @@ class ConfigError(Exception):
     """A config with a bad name or value; one sentence that says which, and what is allowed."""
 
 
+def in_all_configs(reason: str) -> str:
+    """A reason to refuse all configs of a node together, in Kafka's words."""
+    return (
+        f"Invalid value org.apache.kafka.common.config.ConfigException: {reason} for "
+        "configuration Invalid dynamic configuration"
+    )
+
+
+def no_java_class(config: str) -> ConfigError:
+    """The refusal of a config, or `config=value`, that names a class to run."""
+    return ConfigError(f"config {config}: kafkalite runs no Java classes")
+
+
 class ConfigType(IntEnum):
     """Numbers as in DescribeConfigs (KIP-569)."""
 

@@ -1,5 +1,4 @@
-"""The configs as a table for people: what each is worth here, where it is from, what is made of
-it."""
+"""The configs as a table for people: value, origin, and what kafkalite makes of each."""
 
 from __future__ import annotations
 

@@ -48,20 +48,17 @@ _PARSED_IN_ORDER: Final = (
 )
 
 
-def validate_topic_configs(overrides: Mapping[str, str | None]) -> None:
+def validate_topic_configs(overrides: Mapping[str, str]) -> None:
     """Check the configs of a topic, one by one and together (Kafka's LogConfig.validate).
 
     Raises ConfigError with Kafka's words.
     """
-    if None in overrides.values():
-        nulls = [name for name, text in overrides.items() if text is None]
-        raise ConfigError(f"Null value not supported for topic configs: {','.join(nulls)}")
     # There may be very many.
     first_unknown = min(filterfalse(TOPIC_CONFIGS.__contains__, overrides), default=None)
     if first_unknown is not None:
         raise ConfigError(f"Unknown topic config name: {first_unknown}")
     values = {
-        name: TOPIC_CONFIGS[name].parse(text or "")
+        name: TOPIC_CONFIGS[name].parse(text)
         for name, text in sorted(
             overrides.items(), key=lambda item: _PARSED_IN_ORDER.index(item[0])
         )

@@ -34,7 +34,7 @@ from kafkalite.wire.errors import KafkaError
 # It is made in memory, and unpacked on the disk.
 MOST_EXPORTED_BYTES: Final = 512 << 20
 _LOOK_FOR_IDLE_SECONDS: Final = 5.0
-# A cluster that is ready for the next one who asks is let go when none was wanted for so long.
+# A spare cluster is closed when none was asked for in this time.
 _READY_SECONDS: Final = 60.0
 
 

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Page(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """So many of a list (`limit`), all unless told, behind the one that has this name (`after`)."""
+    """A page of a list: at most `limit` items (default: all) after the one named `after`."""
 
     limit: Annotated[int, Meta(ge=1)] | None = None
     after: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import codecs
 from collections.abc import Iterator
+from typing import Any
 
 from kafkalite.control.answers import FoundRecord, RecordView
 from kafkalite.log.open_files import FileSlice
@@ -58,35 +59,27 @@ def _bytes_of(records: FileSlice | bytes) -> bytes:
 
 def view(partition: int, record: Record) -> RecordView:
     """A record as JSON has it: text where it is text, else base 64."""
-    key, key_encoding = _shown(record.key)
-    value, value_encoding = _shown(record.value)
-    return RecordView(
-        partition=partition,
-        offset=record.offset,
-        timestamp=record.timestamp,
-        key=key,
-        value=value,
-        headers={name: _shown(each)[0] for name, each in record.headers},
-        key_encoding=key_encoding,
-        value_encoding=value_encoding,
-    )
+    return RecordView(partition=partition, **_fields(record))
 
 
 def found(partition: int, record: Record, most_bytes: int | None) -> FoundRecord:
     """The same with its size; key, value and headers are cut to so many bytes."""
+    size = size_of(record)
+    return FoundRecord(partition=partition, size_bytes=size, **_fields(record, most_bytes))
+
+
+def _fields(record: Record, most_bytes: int | None = None) -> dict[str, Any]:
     key, key_encoding = _shown(record.key, most_bytes)
     value, value_encoding = _shown(record.value, most_bytes)
-    return FoundRecord(
-        partition=partition,
-        offset=record.offset,
-        timestamp=record.timestamp,
-        key=key,
-        value=value,
-        headers={name: _shown(each, most_bytes)[0] for name, each in record.headers},
-        key_encoding=key_encoding,
-        value_encoding=value_encoding,
-        size_bytes=size_of(record),
-    )
+    return {
+        "offset": record.offset,
+        "timestamp": record.timestamp,
+        "key": key,
+        "value": value,
+        "headers": {name: _shown(each, most_bytes)[0] for name, each in record.headers},
+        "key_encoding": key_encoding,
+        "value_encoding": value_encoding,
+    }
 
 
 def size_of(record: Record) -> int:
@@ -95,7 +88,7 @@ def size_of(record: Record) -> int:
     return size + sum(len(name.encode()) + len(each or b"") for name, each in record.headers)
 
 
-def _shown(data: bytes | None, most_bytes: int | None = None) -> tuple[str | None, str]:
+def _shown(data: bytes | None, most_bytes: int | None) -> tuple[str | None, str]:
     if data is None:
         return None, "utf-8"
     some = bytes(data) if most_bytes is None else bytes(data[:most_bytes])

@@ -30,7 +30,7 @@ async def describe_each(
     *,
     include_authorized_operations: bool,
 ) -> list[D]:
-    """The groups as `describe` says, with what the caller may do to them if that is asked.
+    """The descriptions that `describe` gives, with the authorized operations if asked for.
 
     `describe` may return a function that describes the group, which a thread is to call.
     """

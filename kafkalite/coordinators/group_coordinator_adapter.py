@@ -1,8 +1,8 @@
 """The group coordinator's place in the broker: its config, its topics, its elections.
 
-The coordinator knows no broker (see group_coordinator/). It is told here what it may know: the
-configuration in its own terms, the topics there are, and, when the metadata changes, that leaders
-of `__consumer_offsets` are others, that topics have come, grown or gone.
+The coordinator does not import the broker (see group_coordinator/). This module tells it what it
+needs to know: its configuration, the topics that exist, and after each change of the metadata the
+leaders of `__consumer_offsets` and the topics that were created, grown or deleted.
 """
 
 from __future__ import annotations

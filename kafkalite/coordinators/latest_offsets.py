@@ -11,7 +11,7 @@ from uuid import UUID
 
 import trio
 
-from kafkalite.peers.link import Address, Connect, Link, PeerGone, connect_tcp
+from kafkalite.peers.link import Address, Connect, Link, PeerGone
 from kafkalite.requests.slices import AT_ONCE, batches
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.list_offsets import (
@@ -37,7 +37,7 @@ class LatestOffsets:
         topics: Topics,
         address_of: Callable[[int], Address | None],
         timeout_seconds: float,
-        connect: Connect = connect_tcp,
+        connect: Connect,
     ) -> None:
         self._topics = topics
         self._address_of = address_of

@@ -25,7 +25,7 @@ _LEAST_SECONDS: Final = 0.002
 class Loader:
     """The partitions that wait to be loaded; `run` is its task.
 
-    With `prompt_seconds`, partitions are loaded at once until so much time has gone to it.
+    With `prompt_seconds`, partitions are loaded at once until that time is used up.
     """
 
     def __init__(self, prompt_seconds: float = 0.0) -> None:

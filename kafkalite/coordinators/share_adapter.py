@@ -89,7 +89,7 @@ class ShareServices:
             topics.subscribe(self._leaders_changed)  # also when a log is opened again
 
     async def run(self) -> None:
-        """Nothing before the first need; then let time pass for locks, snapshots and pruning."""
+        """Wait for the first need; then run the timers of locks, snapshots and pruning."""
         async with trio.open_nursery() as nursery:
             if self.persister is not None:
                 nursery.start_soon(supervised, "share states", self.persister.run)
@@ -240,16 +240,16 @@ class ShareServices:
     def when_ready(
         self, context: RequestContext, names: Iterable[str], respond: Respond[T]
     ) -> T | Coroutine[Any, Any, T]:
-        """`respond()`, before which the topic of the states is made, if one of the topics named
-        exists and that is not there."""
+        """`respond()`. Before it, the topic of the states is created if it is missing and one of
+        the topics named exists."""
         if at_once(self._lacks_topic(names)):
             return self._respond_when_made(context, respond)
         return respond()
 
     async def make_ready(self, context: RequestContext, names: Iterable[str]) -> None:
-        """Make the topic of the states, if one of the topics named exists and that is not there.
+        """Create the topic of the states if it is missing and one of the topics named exists.
 
-        From then on states may be asked for.
+        States may be asked for after that.
         """
         await context.connection.move_to_task()
         if await in_slices_of_task(self._lacks_topic(names)):

@@ -20,7 +20,11 @@ from uuid import UUID
 import trio
 
 from kafkalite.coordinators.latest_offsets import LatestOffsets
-from kafkalite.coordinators.share_coordinator.share_state import ShareState, batches_from
+from kafkalite.coordinators.share_coordinator.share_state import (
+    NO_START_OFFSET,
+    ShareState,
+    batches_from,
+)
 from kafkalite.coordinators.share_state_requests import (
     DELETE,
     INITIALIZE,
@@ -46,7 +50,6 @@ from kafkalite.wire.messages import (
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_keeper import Offsets, Refusals, SeenStates
 
-_NO_START_OFFSET: Final = -1
 _NO_EPOCH: Final = -1
 # To begin a task takes 20 microseconds.
 _BEGUN_AT_ONCE: Final = 64
@@ -292,7 +295,7 @@ class SharePersister:
         begun = [
             where
             for where, state in seen.states.items()
-            if not isinstance(state, KafkaError) and state[0] != _NO_START_OFFSET
+            if not isinstance(state, KafkaError) and state[0] != NO_START_OFFSET
         ]
         seen.latest = await self._latest_offsets.find(begun)
         return seen

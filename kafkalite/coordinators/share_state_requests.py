@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 import trio
 
 from kafkalite.coordinators.shared_requests import Question, SharedRequests
-from kafkalite.peers.link import Address, Connect, connect_tcp
+from kafkalite.peers.link import Address, Connect
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages import (
@@ -71,7 +71,7 @@ class ShareStateRequests:
         self,
         coordinator_of: Callable[[SharePartitionKey], Address | None],
         timeout_seconds: float,
-        connect: Connect = connect_tcp,
+        connect: Connect,
     ) -> None:
         self._coordinator_of = coordinator_of
         self._requests = SharedRequests(

@@ -35,7 +35,7 @@ class Standing:
         """NONE if what was decided counts, NOT_COORDINATOR if it never may; None as long as it
         waits.
 
-        A coordinator once more is another one: what it rests on may have gone meanwhile.
+        A node that is elected again is a new coordinator: the records may be gone by then.
         """
         partition = self.partition
         is_coordinated = partition.coordinated_here >= 0 and not partition.is_deleted

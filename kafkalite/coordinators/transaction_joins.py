@@ -15,7 +15,7 @@ import trio
 from kafkalite.coordinators.shared_requests import Codes, Question, SharedRequests
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
-from kafkalite.peers.link import Address, Connect, connect_tcp
+from kafkalite.peers.link import Address, Connect
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnRequest,
@@ -43,7 +43,7 @@ class TransactionJoins:
         self,
         coordinator_of: Callable[[str], Address | None],
         timeout_seconds: float,
-        connect: Connect = connect_tcp,
+        connect: Connect,
     ) -> None:
         self._coordinator_of = coordinator_of
         self._requests = SharedRequests(
@@ -141,9 +141,9 @@ async def join_all(
 ) -> Joined:
     """Ask the coordinators about first appends. In a task.
 
-    One that still ends the producer's last transaction is asked again after `pause_seconds`, for
-    `patience_seconds` in all, where it is to add the partition. Each time is a verification of its
-    own, as the marker that comes meanwhile ends the one before. Source:
+    A coordinator that still ends the producer's last transaction is asked again after
+    `pause_seconds`, for `patience_seconds` in all, if it is to add the partition. Each attempt is
+    a new verification: the marker that comes in between ends the one before. Source:
     ReplicaManager.handleProduceAppend.
     """
     joined = Joined()

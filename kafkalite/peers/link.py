@@ -65,7 +65,7 @@ async def exchanged(stream: trio.abc.Stream, exchange: Exchange, body: object) -
 class Link:
     """One request at a time to one node at a time. `name` is the client id there."""
 
-    def __init__(self, name: str, connect: Connect = connect_tcp) -> None:
+    def __init__(self, name: str, connect: Connect) -> None:
         self._name = name
         self._connect = connect
         self._turn = trio.Lock()

@@ -12,12 +12,12 @@ from typing import Any, Final, Protocol
 import trio
 
 from kafkalite.log.loggers import logger_of
-from kafkalite.peers.link import Address, Connect, Link, PeerGone, connect_tcp
+from kafkalite.peers.link import Address, Connect, Link, PeerGone
 from kafkalite.wire.errors import ErrorCode
 
 logger = logger_of(__name__)
 
-# NodeToControllerRequestThread looks for the active controller that often.
+# The interval in which NodeToControllerRequestThread looks for the active controller.
 _BACKOFF_SECONDS: Final = 0.1
 # controller.socket.timeout.ms
 _REQUEST_TIMEOUT_SECONDS: Final = 30.0
@@ -39,7 +39,7 @@ class NoController(Exception):
 class ControllerChannel:
     """One connection to the active controller, wherever it is by now."""
 
-    def __init__(self, name: str, quorum: Quorum, connect: Connect = connect_tcp) -> None:
+    def __init__(self, name: str, quorum: Quorum, connect: Connect) -> None:
         self._quorum = quorum
         self._link = Link(f"kafkalite-{name}", connect)
         self._complaint = ""

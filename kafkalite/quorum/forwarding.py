@@ -6,7 +6,7 @@ Source: ForwardingManager, EnvelopeUtils; KIP-590.
 
 from __future__ import annotations
 
-from ipaddress import IPv6Address, ip_address
+from ipaddress import ip_address
 from typing import Final
 
 from kafkalite.quorum.channel import ControllerChannel, NoController
@@ -45,7 +45,7 @@ class Forwarding:
         envelope = EnvelopeRequest(
             request_data=bytes(frame),
             request_principal=encode(principal),
-            client_host_address=_packed(client_host),
+            client_host_address=ip_address(client_host.partition("%")[0]).packed,
         )
         try:
             answer = await self._channel.ask(envelope, timeout_seconds=_TIMEOUT_SECONDS)
@@ -58,11 +58,3 @@ class Forwarding:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         data: bytes = answer.response_data
         return data
-
-
-def _packed(host: str) -> bytes:
-    """An address as Java's InetAddress has it: IPv4 within IPv6 is IPv4."""
-    address = ip_address(host.partition("%")[0])
-    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address.packed

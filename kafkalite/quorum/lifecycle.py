@@ -29,11 +29,11 @@ from kafkalite.wire.messages.broker_heartbeat import (
 logger = logger_of(__name__)
 
 NO_BROKER_EPOCH: Final = -1
-# While starting, Kafka asks that often whether it has caught up.
+# The interval in which a starting broker asks whether it has caught up, as in Kafka.
 _STARTING_SECONDS: Final = 0.01
-# While shutting down, Kafka looks that often whether it may go.
+# The interval in which a stopping broker checks whether it may go, as in Kafka.
 _SHUTDOWN_SECONDS: Final = 0.05
-# After that long a broker goes although it still leads (BrokerServer.shutdown).
+# After this time a broker goes although it still leads (BrokerServer.shutdown).
 _SHUTDOWN_PATIENCE_SECONDS: Final = 300.0
 
 

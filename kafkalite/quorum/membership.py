@@ -15,7 +15,7 @@ from uuid import UUID
 
 import trio
 
-from kafkalite.peers.link import Address, Connect, connect_tcp
+from kafkalite.peers.link import Address, Connect
 from kafkalite.quorum.assignments import Assignments
 from kafkalite.quorum.channel import ControllerChannel
 from kafkalite.quorum.forwarding import Forwarding
@@ -53,7 +53,7 @@ class Membership:
         metadata_offset: Callable[[], int],
         offline_directories: Callable[[], Sequence[UUID]],
         cordoned_directories: Callable[[], Sequence[UUID]],
-        connect: Connect = connect_tcp,
+        connect: Connect,
     ) -> None:
         self.refusal: str | None = None
         self._config = config

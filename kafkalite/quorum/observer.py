@@ -19,6 +19,7 @@ from uuid import UUID
 from kafkalite.peers.in_memory import in_memory
 from kafkalite.peers.link import Address
 from kafkalite.quorum.metadata_transactions import MetadataTransactions
+from kafkalite.requests.topic_names import METADATA_TOPIC
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.fetch import (
     EpochEndOffset,
@@ -40,7 +41,6 @@ from kafkalite.wire.messages.fetch_snapshot import SnapshotId as WantedSnapshotI
 from kafkalite.wire.messages.stored import decode_metadata_record
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches, iterate_records
 
-METADATA_TOPIC: Final = "__cluster_metadata"
 # Kafka's Uuid.METADATA_TOPIC_ID.
 METADATA_TOPIC_ID: Final = UUID(int=1)
 NO_LEADER: Final = -1
@@ -82,7 +82,6 @@ class Observer:
         self.end_offset = 0
         self.high_watermark = -1
         self.wanted_snapshot: SnapshotId | None = None
-        self.truncation_count = 0
         self._node_id = node_id
         self._cluster_id = cluster_id
         self._directory_id = directory_id
@@ -169,7 +168,6 @@ class Observer:
         self.leader_id = NO_LEADER
 
     def _truncate(self, diverging: EpochEndOffset) -> None:
-        self.truncation_count += 1
         if diverging.end_offset < self._committed_end:
             # Kafka gives up here. Nothing is on our disk: all of it can be read again.
             self._start_again()

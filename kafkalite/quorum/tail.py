@@ -9,7 +9,7 @@ from typing import Final
 import trio
 
 from kafkalite.log.loggers import logger_of
-from kafkalite.peers.link import Address, Connect, Link, PeerGone, connect_tcp
+from kafkalite.peers.link import Address, Connect, Link, PeerGone
 from kafkalite.quorum.observer import Committed, Observer, Refused, Step
 from kafkalite.requests.slices import Steps, in_slices_of_task
 from kafkalite.wire.errors import KafkaError, ProtocolViolation
@@ -36,7 +36,7 @@ class MetadataTail:
         observer: Observer,
         bootstrap: Sequence[Address],
         publish: Publish,
-        connect: Connect = connect_tcp,
+        connect: Connect,
     ) -> None:
         self.caught_up = trio.Event()
         self.failure: str | None = None

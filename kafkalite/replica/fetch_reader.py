@@ -1,5 +1,4 @@
-"""Reads what one Fetch asks for: from every partition it names, within its limits, once or
-again."""
+"""Reads the records for one Fetch: from every partition it names, within its limits."""
 
 from __future__ import annotations
 
@@ -9,7 +8,12 @@ from typing import TYPE_CHECKING, Final
 from kafkalite.config import RACK_AWARE_SELECTOR
 from kafkalite.log.leader_epochs import UNDEFINED_EPOCH
 from kafkalite.log.open_files import close_slices
-from kafkalite.replica.fetch_sessions import FetchTarget, PartitionResponses
+from kafkalite.replica.fetch_sessions import (
+    FIRST_TOPIC_ID_VERSION,
+    NO_REPLICA,
+    FetchTarget,
+    PartitionResponses,
+)
 from kafkalite.replica.partition import is_isolation_level, is_read_committed
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -27,10 +31,8 @@ if TYPE_CHECKING:
     from kafkalite.requests.purgatory import Watchers
     from kafkalite.requests.slices import Steps
 
-_FIRST_TOPIC_ID_VERSION: Final = 13
 # From here on a consumer may read from a replica that does not lead (KIP-392).
 _FIRST_FOLLOWER_VERSION: Final = 11
-_NO_REPLICA: Final = -1
 _NO_OFFSET: Final = -1
 # An epoch with an end offset, a leader with its epoch, a snapshot: at their defaults.
 NOT_TOLD: Final = (-1, -1)
@@ -84,7 +86,7 @@ class FetchReader:
         self._topics = topics
         self._node_id = context.node_id
         self._may_read = context.may_read
-        self._uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+        self._uses_topic_ids = context.api_version >= FIRST_TOPIC_ID_VERSION
         self._leader_only = context.api_version < _FIRST_FOLLOWER_VERSION
         self._has_level = is_isolation_level(isolation_level)
         self._committed_only = is_read_committed(isolation_level)
@@ -102,7 +104,7 @@ class FetchReader:
         self._empty = self._waited = False
 
     def asked_by(self, replica_id: int, broker_epoch: int) -> None:
-        """The broker that asks, if one does: it matters only where another reader takes over."""
+        """Note the broker that asks. Does nothing here: only a follower's reader needs it."""
 
     def read(self, *, waited: bool = False, empty: bool = False) -> PartitionResponses:
         """One response for each target, in their order; with `empty`, all without records.
@@ -252,10 +254,10 @@ class FetchReader:
             diverging = partition.divergence(offset, last_fetched_epoch)
             if diverging is not None:
                 self.must_respond = True
-                return _without_records(target, partition, diverging, _NO_REPLICA)
+                return _without_records(target, partition, diverging, NO_REPLICA)
         if self._rack and offset >= log.log_start_offset:
             nearer = self._nearer_replica(partition)
-            if nearer != _NO_REPLICA:
+            if nearer != NO_REPLICA:
                 self.must_respond = True
                 return _without_records(target, partition, NOT_TOLD, nearer)
         size = min(max_bytes, partition_max_bytes)
@@ -278,21 +280,21 @@ class FetchReader:
             NOT_TOLD,
             NOT_TOLD,
             result.aborted_transactions,
-            _NO_REPLICA,
+            NO_REPLICA,
             result.records,
         )
 
     def _nearer_replica(self, partition: Partition) -> int:
         """A replica in the consumer's rack where the leader is in another (KIP-392)."""
         if self._node_id != partition.leader_id:
-            return _NO_REPLICA
+            return NO_REPLICA
         nodes = self._cluster.nodes
         near = [
             node_id
             for node_id in partition.in_sync_replicas
             if node_id in nodes and nodes[node_id].rack == self._rack
         ]
-        return _NO_REPLICA if not near or partition.leader_id in near else near[0]
+        return NO_REPLICA if not near or partition.leader_id in near else near[0]
 
     def _failed(
         self,
@@ -320,7 +322,7 @@ def failed_partition(
         NOT_TOLD,
         NOT_TOLD,
         aborted_transactions,
-        _NO_REPLICA,
+        NO_REPLICA,
         _NO_RECORDS,
     )
 

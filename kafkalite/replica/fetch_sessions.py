@@ -32,10 +32,10 @@ NO_SESSION_ID: Final = 0
 FIRST_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 _NO_SESSION_YET: Final = (FIRST_EPOCH, FINAL_EPOCH)
-_NO_REPLICA: Final = -1
+NO_REPLICA: Final = -1
 _MAX_EPOCH: Final = 2**31 - 1
-_FIRST_TOPIC_ID_VERSION: Final = 13
-_REPLICA_STATE_SINCE: Final = 15
+FIRST_TOPIC_ID_VERSION: Final = 13
+REPLICA_STATE_SINCE: Final = 15
 _IDS_OF_A_PART: Final = (2**31 - 1) // 8
 # A session unused for so long gives way to any other; one younger than that is never pushed out by
 # a larger one (Kafka: min.incremental.fetch.session.eviction.ms).
@@ -66,7 +66,7 @@ class FetchTarget:
             or high_watermark != self.told_high_watermark
             or log_start_offset != self.told_log_start_offset
             or code != 0
-            or replica != _NO_REPLICA
+            or replica != NO_REPLICA
             or diverging[0] >= 0
         )
         self.remember(row)
@@ -109,7 +109,7 @@ class FetchSession:
 
 
 class FetchContext:
-    """A Fetch, as far as its session goes; itself one that keeps nothing, and is answered whole."""
+    """A Fetch and its session. This class is a Fetch without one: it is answered whole."""
 
     __slots__ = ("targets",)
 
@@ -276,11 +276,11 @@ class FetchSessionCache:
             _check_id(request[7])
         if request[8] == FINAL_EPOCH:
             return FetchContext(targets)
-        replica_id = request[1] if api_version < _REPLICA_STATE_SINCE else request[2][0]
+        replica_id = request[1] if api_version < REPLICA_STATE_SINCE else request[2][0]
         return OpeningFetch(
             targets,
             self,
-            uses_topic_ids=api_version >= _FIRST_TOPIC_ID_VERSION,
+            uses_topic_ids=api_version >= FIRST_TOPIC_ID_VERSION,
             is_of_broker=replica_id >= 0,
         )
 
@@ -291,7 +291,7 @@ class FetchSessionCache:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != request[8]:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
-        if session.uses_topic_ids != (api_version >= _FIRST_TOPIC_ID_VERSION):
+        if session.uses_topic_ids != (api_version >= FIRST_TOPIC_ID_VERSION):
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         return session
 
@@ -355,7 +355,7 @@ def _check_id(session_id: int) -> None:
 
 
 def _each_once(targets: list[FetchTarget]) -> list[FetchTarget]:
-    """One for each partition: of one named twice, what was said last."""
+    """One target for each partition: the last one, if it is named twice."""
     once = {(target.topic, target.topic_id, target.index): target for target in targets}
     return targets if len(once) == len(targets) else list(once.values())
 

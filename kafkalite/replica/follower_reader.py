@@ -6,11 +6,10 @@ A broker without other processes beside it has no followers, and refuses who say
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from kafkalite.log.open_files import close_slices
 from kafkalite.replica.fetch_reader import NOT_TOLD, FetchReader
-from kafkalite.replica.fetch_sessions import FetchTarget, PartitionResponses
+from kafkalite.replica.fetch_sessions import NO_REPLICA, FetchTarget, PartitionResponses
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.replicated_partition import ReplicatedPartition
 from kafkalite.replication import replica_fetch
@@ -19,8 +18,6 @@ from kafkalite.replication.replica import Replica
 from kafkalite.replication.replicas import Key
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import PartitionDataRow
-
-_NO_REPLICA: Final = -1
 
 
 class FollowerReader(FetchReader):
@@ -55,7 +52,7 @@ class FollowerReader(FetchReader):
         return responses
 
     def end(self) -> None:
-        """The same as a consumer's. What will not be sent, as it is too little, does not count."""
+        """The same as a consumer's. Records that are too few to be sent yet do not count."""
         super().end()
         if self._waited or self.must_respond:
             for replica, size in self._given:
@@ -93,7 +90,7 @@ class FollowerReader(FetchReader):
             NOT_TOLD,
             NOT_TOLD,
             None,
-            _NO_REPLICA,
+            NO_REPLICA,
             found.records,
         )
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode
 from collections.abc import Callable, Collection, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafkalite.cluster.ids import seeded_id
-from kafkalite.cluster.metadata_log import METADATA_TOPIC
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory, StoredPartition
 from kafkalite.log.disk_wait import DiskWait
@@ -22,8 +20,9 @@ from kafkalite.log.manager import LogManager
 from kafkalite.log.open_files import OpenFiles, SegmentWatcher
 from kafkalite.log.opening import offline_log
 from kafkalite.log.said_once import SaidOnce
+from kafkalite.requests.topic_names import METADATA_TOPIC
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.kafka_uuid import kafka_uuid
+from kafkalite.wire.kafka_uuid import kafka_uuid, parse_kafka_uuid
 
 if TYPE_CHECKING:
     from kafkalite.cluster.image import MetadataImage, PartitionState
@@ -83,7 +82,7 @@ class PartitionLogs:
             raise
         self.manager = LogManager(directories, failed)
         self.cluster_id = directories[0].cluster_id
-        self.directory_ids = [_as_uuid(directory.directory_id) for directory in directories]
+        self.directory_ids = [parse_kafka_uuid(directory.directory_id) for directory in directories]
 
     def watch_segments(self, watcher: SegmentWatcher) -> None:
         """Tell of each segment that is rolled or deleted."""
@@ -169,13 +168,13 @@ class PartitionLogs:
         path = self.manager.directory_of(topic, index)
         for directory in self.manager.directories:
             if directory.path == path:
-                return _as_uuid(directory.directory_id)
+                return parse_kafka_uuid(directory.directory_id)
         return None
 
     def offline_directory_ids(self) -> list[UUID]:
         """The ids of the data directories that failed while they were in use."""
         return [
-            _as_uuid(directory.directory_id)
+            parse_kafka_uuid(directory.directory_id)
             for directory in self.manager.directories
             if directory.failure is not None
         ]
@@ -183,7 +182,7 @@ class PartitionLogs:
     def cordoned_directory_ids(self) -> list[UUID]:
         """The ids of the data directories that get no new partitions (cordoned.log.dirs)."""
         return [
-            _as_uuid(directory.directory_id)
+            parse_kafka_uuid(directory.directory_id)
             for directory in self.manager.directories
             if self._config.is_cordoned(directory.path)
         ]
@@ -192,7 +191,7 @@ class PartitionLogs:
         """The id of the directory in which a new partition's log will lie. Raises KafkaError."""
         cordoned = self._config.is_cordoned
         avoided = [each for each in self.manager.directories if cordoned(each.path)]
-        return _as_uuid(self.manager.place(topic, index, avoided).directory_id)
+        return parse_kafka_uuid(self.manager.place(topic, index, avoided).directory_id)
 
     def all_placed(self) -> None:
         """Partitions that were given a directory are open now, or will never be."""
@@ -259,7 +258,6 @@ class PartitionLogs:
         return self._closing
 
 
-# A directory's id in meta.properties is 22 characters of base64: 16 bytes.
 def _state_of(stored: StoredPartition, image: MetadataImage) -> PartitionState | None:
     """The partition whose log was found; None if it belongs to no topic that there is."""
     topic = image.topics.get(stored.topic)
@@ -268,7 +266,3 @@ def _state_of(stored: StoredPartition, image: MetadataImage) -> PartitionState |
     if stored.topic_id not in (None, topic.topic_id):
         return None
     return topic.partitions[stored.partition]
-
-
-def _as_uuid(directory_id: str) -> UUID:
-    return UUID(bytes=urlsafe_b64decode(directory_id + "=="))

@@ -10,7 +10,6 @@ lies now.
 from __future__ import annotations
 
 import time
-from base64 import urlsafe_b64decode
 from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
@@ -25,6 +24,7 @@ from kafkalite.log.loggers import logger_of
 from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.requests.slices import in_slices_of_task
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.kafka_uuid import parse_kafka_uuid
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ class ReplicaMoves:
         partition = self._partition_of(move)
         if partition is None:
             return
-        directory_id = UUID(bytes=urlsafe_b64decode(directory.directory_id + "=="))
+        directory_id = parse_kafka_uuid(directory.directory_id)
         if self._tell_directory is not None:
             self._tell_directory(partition.topic_id, partition.index, directory_id)
             return

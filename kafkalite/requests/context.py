@@ -37,8 +37,8 @@ class CloseConnection(Exception):
 
 
 class RefuseRequest(Exception):
-    """Raised by a handler to refuse everything that was asked for, with one error: what is wrong in
-    another way, too, and what the client is not authorized for."""
+    """Raised by a handler to refuse the whole request with one error. It takes the place of all
+    other errors, those of authorization included."""
 
     def __init__(self, code: ErrorCode) -> None:
         super().__init__(code.name)

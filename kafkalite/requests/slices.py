@@ -26,7 +26,7 @@ WaitingSteps = Generator[Callable[[], None] | None, None, T]
 """The same. A function that it yields waits for the disk: a thread calls it before the next
 step."""
 
-# Work gives way to others after so much time.
+# Work gives way to others after this time.
 SLICE_SECONDS: Final = 0.003
 # A request with more elements than this is handled in slices: one takes up to 30 microseconds.
 AT_ONCE: Final = 256

@@ -1,4 +1,4 @@
-"""The names that topics may have, and those of coordinators' topics (Kafka's Topic)."""
+"""The names that topics may have, and those of the broker's own topics (Kafka's Topic)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTIONS_TOPIC: Final = "__transaction_state"
 SHARE_STATE_TOPIC: Final = "__share_group_state"
+METADATA_TOPIC: Final = "__cluster_metadata"
 INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC})
 
 _MAX_NAME_LENGTH: Final = 249

@@ -66,17 +66,12 @@ class Access:
         )
 
     def allowed(
-        self,
-        operation: Operation,
-        resource_type: ResourceType,
-        names: Iterable[str],
-        *,
-        log: bool = True,
+        self, operation: Operation, resource_type: ResourceType, names: Iterable[str]
     ) -> Steps[set[str]]:
         """The names on which the operation is allowed; each is asked once."""
         allowed: set[str] = set()
         for name in set(names):
-            if self.may(operation, resource_type, name, log=log):
+            if self.may(operation, resource_type, name):
                 allowed.add(name)
             yield
         return allowed

@@ -9,11 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from operator import attrgetter
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 from uuid import UUID
 
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
+
+if TYPE_CHECKING:
+    from kafkalite.wire.messages.delete_acls import DeleteAclsFilter
+    from kafkalite.wire.messages.describe_acls import DescribeAclsRequest
 
 WILDCARD: Final = "*"
 WILDCARD_PRINCIPAL: Final = "User:*"
@@ -206,6 +210,19 @@ class AclFilter:
     host: str | None
     operation: Operation
     permission: Permission
+
+    @classmethod
+    def of(cls, asked: DescribeAclsRequest | DeleteAclsFilter) -> AclFilter:
+        """The filter that a request describes."""
+        return cls(
+            resource_type=ResourceType.of(asked.resource_type_filter),
+            resource_name=asked.resource_name_filter,
+            pattern_type=PatternType.of(asked.pattern_type_filter),
+            principal=asked.principal_filter,
+            host=asked.host_filter,
+            operation=Operation.of(asked.operation),
+            permission=Permission.of(asked.permission_type),
+        )
 
     @property
     def has_unknown_pattern(self) -> bool:

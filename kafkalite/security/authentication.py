@@ -43,7 +43,7 @@ from kafkalite.wire.parse_support import FEW_ELEMENTS, ManyElements
 
 # Authenticating again sooner than this is refused.
 MIN_REAUTHENTICATION_SECONDS: Final = 1.0
-# So many slices of a parser have FEW_ELEMENTS tagged fields: some 2 ms.
+# Slices of a parser that together have FEW_ELEMENTS tagged fields: some 2 ms.
 _MOST_SLICES: Final = FEW_ELEMENTS // 127
 
 T = TypeVar("T")

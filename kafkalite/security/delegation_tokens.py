@@ -24,7 +24,7 @@ from kafkalite.security.sasl.scram import (
     make_credential,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.kafka_uuid import kafka_uuid
+from kafkalite.wire.kafka_uuid import new_kafka_uuid
 from kafkalite.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from kafkalite.wire.messages.stored.delegation_token_record import DelegationTokenRecord
 from kafkalite.wire.messages.stored.remove_delegation_token_record import (
@@ -101,7 +101,7 @@ class DelegationTokens:
             issue_timestamp=now_ms,
             max_timestamp=max_timestamp,
             expiration_timestamp=min(max_timestamp, _sum(now_ms, self._rules.renew_lifetime_ms)),
-            token_id=_url_safe(new_uuid),
+            token_id=new_kafka_uuid(new_uuid),
         )
 
     def renew(
@@ -211,11 +211,3 @@ def _has_ended(token: DelegationTokenRecord, now_ms: int) -> bool:
 
 def _sum(now_ms: int, duration_ms: int) -> int:
     return min(now_ms + duration_ms, _MAX_LONG)
-
-
-def _url_safe(new_uuid: Callable[[], UUID]) -> str:
-    """A UUID as Kafka writes it; none begins with a dash, which tools take for a flag."""
-    while True:
-        text = kafka_uuid(new_uuid())
-        if not text.startswith("-"):
-            return text

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import Final
 
 from kafkalite.config import ConfigError
+from kafkalite.config.definition import no_java_class
 from kafkalite.config.listener_configs import ListenerConfigs
 from kafkalite.security.authentication import Mechanism
 from kafkalite.security.jaas import (
@@ -97,9 +98,7 @@ def _mechanism(
         )
     handler = configs.own("sasl.server.callback.handler.class", name)
     if handler and handler not in _HANDLERS[name]:
-        raise ConfigError(
-            f"config sasl.server.callback.handler.class={handler}: kafkalite runs no Java classes"
-        )
+        raise no_java_class(f"sasl.server.callback.handler.class={handler}")
     jaas = jaas_entry(name, configs, jaas_file)
     max_session_ms = configs.integer("connections.max.reauth.ms", name)
     if name == PLAIN:
@@ -167,10 +166,7 @@ def _oauthbearer(
     _need_pyjwt()
     validator = configs.string("sasl.oauthbearer.jwt.validator.class", OAUTHBEARER)
     if validator not in _VALIDATORS:
-        raise ConfigError(
-            f"config sasl.oauthbearer.jwt.validator.class={validator}: kafkalite runs no Java "
-            "classes"
-        )
+        raise no_java_class(f"sasl.oauthbearer.jwt.validator.class={validator}")
     if url is None:
         raise ConfigError(
             "sasl.oauthbearer.jwks.endpoint.url: signed tokens need the keys that verify them"

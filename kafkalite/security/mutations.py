@@ -20,8 +20,6 @@ from kafkalite.security.refusals import refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 
-_NO_COUNT: Final = -1
-
 
 class TopicState(Protocol):
     """A topic in the metadata."""
@@ -119,9 +117,8 @@ def _created(image: TopicStates, config: BrokerConfig, topic: Any) -> int | None
         return None
     if topic.assignments:
         return len(topic.assignments)
-    if topic.num_partitions == _NO_COUNT:
-        return config.integer("num.partitions")
-    return topic.num_partitions if topic.num_partitions > 0 else None
+    count = config.partition_count(topic.num_partitions)
+    return count if count > 0 else None
 
 
 def _deleted(image: TopicStates, config: BrokerConfig, topic: Any) -> int | None:

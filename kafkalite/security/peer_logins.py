@@ -14,6 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from kafkalite.config import ConfigError
+from kafkalite.config.definition import no_java_class
 from kafkalite.config.listener_configs import ListenerConfigs
 from kafkalite.security.jaas import JaasEntry
 from kafkalite.security.listener_sasl import MODULES, jaas_entry
@@ -82,9 +83,7 @@ def _tokens(configs: ListenerConfigs, options: Mapping[str, str]) -> Callable[[]
             raise ConfigError(f"sasl.jaas.config of OAUTHBEARER: {error}") from None
         return partial(unsecured_token, options)
     if handler not in _OF_ENDPOINT:
-        raise ConfigError(
-            f"config sasl.login.callback.handler.class={handler}: kafkalite runs no Java classes"
-        )
+        raise no_java_class(f"sasl.login.callback.handler.class={handler}")
     name = "sasl.oauthbearer.token.endpoint.url"
     url = configs.string(name, OAUTHBEARER)
     parts = urlsplit(url or "")

@@ -35,7 +35,7 @@ CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
 
 # Beyond this the measurement that was used last longest ago is forgotten.
 _MAX_MEASUREMENTS: Final = 10_000
-# A client gives itself a name as long as it likes; of a longer one a hash is kept.
+# A client may give itself a name of any length; a longer one is kept as its hash.
 _MAX_NAME: Final = 249
 
 # ((type, name), ...) in order of type, as the metadata keeps it; name None is the default entity.

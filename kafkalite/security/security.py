@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
 from kafkalite.config import BrokerConfig, ConfigError
+from kafkalite.config.definition import no_java_class
 from kafkalite.config.listener_configs import PREFIX, ListenerConfigs
 from kafkalite.log.loggers import logger_of
 from kafkalite.security.listener_security import SASL, ListenerSecurity, RunningListener, read_tls
@@ -212,9 +213,7 @@ class Security:
         configs = ListenerConfigs(config, name, node_id)
         builder = configs.string("principal.builder.class")
         if builder not in _DEFAULT_PRINCIPAL_BUILDERS:
-            raise ConfigError(
-                f"config principal.builder.class={builder}: kafkalite runs no Java classes"
-            )
+            raise no_java_class(f"principal.builder.class={builder}")
         try:
             return ListenerSecurity(
                 protocol,
@@ -304,11 +303,11 @@ def _check_unused(config: BrokerConfig) -> None:
             "listener.name.<listener>.<mechanism>.sasl.jaas.config, in small letters"
         )
     if config.string("security.providers"):
-        raise ConfigError("config security.providers: kafkalite runs no Java classes")
+        raise no_java_class("security.providers")
     for key, text in config.static.items():
         known = next((each for name, each in _LOGIN_CLASSES.items() if key.endswith(name)), None)
         if known is not None and text.strip() and text.strip() not in known:
-            raise ConfigError(f"config {key}={text.strip()}: kafkalite runs no Java classes")
+            raise no_java_class(f"{key}={text.strip()}")
 
 
 def scram_records(texts: Iterable[str]) -> list[UserScramCredentialRecord]:

@@ -12,8 +12,7 @@ the answer is made outside of the authorization, which takes elements out of a r
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.requests.context import CloseConnection, RefuseRequest
 from kafkalite.requests.slices import in_slices
@@ -101,7 +100,7 @@ async def _when_settled(
 async def _when_changed(services: Services, context: RequestContext, response: Any) -> Any:
     try:
         if has_to_wait(response):
-            response = await cast("Coroutine[Any, Any, Any]", response)
+            response = await response
         if services.cluster.is_changing:
             await in_slices(services.cluster.finishing(), context)
     except KafkaError as error:

@@ -101,7 +101,7 @@ class ConnectionCounts:
         return name != self._protected and self._excess(node_id) >= 0
 
     def too_many(self, connections: Iterable[Connection], most: int) -> list[Connection]:
-        """`most` connections to close at most: of nodes beyond their limit, the longest silent.
+        """Up to `most` connections to close: on nodes above their limit, the longest silent.
 
         The listener of brokers keeps its own.
         """

@@ -43,7 +43,7 @@ _EXHAUSTED_PAUSE_SECONDS: Final = 0.1
 # Descriptors that connections leave to segments and to modules that are still to be imported: a
 # crowd of newcomers must not take from those who are being served.
 _RESERVED_DESCRIPTORS: Final = 64
-# A request that waits in a task is answered after so many turns of trio's.
+# Turns of trio that it takes to answer a request that waits in a task.
 _TICKS: Final = 5
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -68,7 +68,7 @@ class Connections:
         self._config = config
         self.loop = loop
         self._max_frame_bytes = config.integer("socket.request.max.bytes")
-        # Only where somebody has set them: a size that is set is one the system no longer tunes.
+        # Only if they are set in the configuration: the system does not tune a size that is set.
         self._buffer_sizes = [
             (option, config.integer(name))
             for option, name in (
@@ -350,7 +350,7 @@ class Connections:
             self._none_left.set()
 
     def _close_excess(self) -> None:
-        """Close what a node has too many, some now and the others after other tasks' turns."""
+        """Close a node's excess connections: some now, others after other tasks' turns."""
         for connection in (excess := self._counts.too_many(self._open, _CLOSE_AT_ONCE)):
             logger.info("%s: connection closed: max.connections", connection)
             connection.abort("max.connections")

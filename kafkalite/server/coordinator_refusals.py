@@ -104,7 +104,7 @@ def _not_committed(context: RequestContext, made: Any, failed: Failed) -> Any:
 
 
 def _not_fetched(context: RequestContext, made: Any, failed: Failed) -> Any:
-    """NOT_COORDINATOR, whatever the reason: older consumers know no other that they try again."""
+    """NOT_COORDINATOR, whatever the reason: older consumers retry on no other code."""
     _, topics, _, groups = row_of(made)
     code = ErrorCode.NOT_COORDINATOR
     if context.api_version >= SEVERAL_GROUPS_SINCE:

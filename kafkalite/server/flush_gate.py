@@ -8,8 +8,7 @@ client asks again, and finds the log offline.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.suspension import has_to_wait
@@ -49,7 +48,7 @@ async def _when_flushed(
     flusher: Flusher, context: RequestContext, response: Any, asked_before: int
 ) -> Any:
     if has_to_wait(response):
-        response = await cast("Coroutine[Any, Any, Any]", response)
+        response = await response
     if flusher.asked_count != asked_before:
         logs = list(flusher.unsettled)
         await context.connection.move_to_task()

@@ -1,18 +1,20 @@
 """The gates around every handler: each matter is built once, here, for all APIs.
 
+    log             one line for each request, while the log is to have them
+    throttle        quotas: how long the client is to wait
+    count           metrics: requests, errors, durations
     authenticate    refuses a connection that has not said who it is
+    refusal         answers a handler that refuses the whole request
     authorize       refuses what the principal may not do
     fault           what a test has set up: faults, and the spy
-    transaction     asks coordinators on other brokers before the first batch of a transaction
     change          changes of the metadata: one decides after the other
-    linger          holds an answer back until the share states that it rests on are written
+    transaction     asks coordinators on other brokers before the first batch of a transaction
+    replication     holds a coordinator's answer back until its replicas have what it rests on
     flush           holds the answer back until what it rests on is on the disk
-    replication     holds a coordinator's back until its replicas have what it rests on
+    linger          holds the answer back until the share states that it rests on are written
     (handle)
-    count           metrics: requests, errors, durations
-    throttle        quotas: how long the client is to wait
-    log             one line for each request, while the log is to have them
 
+They stand from the outside in: a request passes them from top to bottom, its response back up.
 A gate is asked once per API, when the first request for the API comes in, and returns a handler
 around the one it is given; or that one itself, if it has nothing to do with the API. So a gate that
 is absent costs nothing, and one that is there costs a call.

@@ -30,7 +30,7 @@ _MAX_CONNECTIONS: Final = 64
 _IDLE_SECONDS: Final = 300.0
 # A stream's client that takes nothing for so long has stopped, or has gone without a word.
 _STALLED_SECONDS: Final = 30.0
-# So long a client that was refused may go on sending: a reset would take its answer from it.
+# A client that was refused may go on sending for this long: a reset would lose its answer.
 _LINGER_SECONDS: Final = 2.0
 
 Send = Callable[[bytes], Awaitable[None]]

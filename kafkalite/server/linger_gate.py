@@ -7,8 +7,7 @@ closed, as the answer is made: the client asks again, and is told what is in the
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.suspension import has_to_wait
@@ -61,7 +60,7 @@ async def _when_written(
     share: ShareServices, context: RequestContext, response: Any, asked_before: int
 ) -> Any:
     if has_to_wait(response):
-        response = await cast("Coroutine[Any, Any, Any]", response)
+        response = await response
     linger = share.linger
     if linger is not None and linger.batches and linger.asked_count != asked_before:
         batches = list(linger.batches)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kafkalite.config import Listener as ListenerConfig
 
 _BACKLOG: Final = 1024
-# Ports in a row are looked for so often before any free ones will do.
+# Attempts to find free ports in a row; after that any free ports will do.
 _TRIES_IN_A_ROW: Final = 20
 
 
@@ -63,7 +63,7 @@ class Listener(Struct):
             self.socket.close()
 
     def open_again(self, port: int) -> Listener:
-        """One like this, after `close`, listening on the port it had. Raises StartError."""
+        """A new listener on the same port, after `close`. Raises StartError."""
         return replace(self, socket=bind(self.config.host, port))
 
     @property
@@ -72,7 +72,7 @@ class Listener(Struct):
         return self.socket.fileno() >= 0
 
     def handed_on(self) -> Listener:
-        """One of the same port that goes on when this one is closed."""
+        """A listener on the same port that stays open when this one is closed."""
         return replace(self, socket=self.socket.dup())
 
     @property

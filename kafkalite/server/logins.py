@@ -27,7 +27,7 @@ class Logins:
         self._unsaid: dict[str, int] = {}
 
     def add_failed(self, host: str, reason: str) -> None:
-        """One more that failed, from this address. The reason holds no secret."""
+        """Count a failed login from this address. The reason holds no secret."""
         self.failed += 1
         now = trio.current_time()
         if now < self._silent_until.get(host, 0.0):

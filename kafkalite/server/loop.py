@@ -25,7 +25,7 @@ from kafkalite.wire.api_keys import ApiKey
 _READY_AT_ONCE: Final = 64
 # Connections answered before the responses are sent.
 _SENT_AT_ONCE: Final = 16
-# Connections are served for so long before trio's tasks and deadlines have their turn.
+# The longest time that connections are served before trio's tasks and deadlines.
 _TURN_SECONDS: Final = 0.002
 _LONGEST_SLEEP_SECONDS: Final = 3600.0
 # Times of the host's clock and of perf_counter are not to be mixed up: this tells them apart.

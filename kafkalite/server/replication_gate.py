@@ -8,8 +8,8 @@ gate: its nodes share their logs. Source: CoordinatorRuntime, TransactionStateMa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Coroutine, Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import trio
 
@@ -84,7 +84,7 @@ async def _when_replicated(
 ) -> Any:
     waiting = standings.values()
     if has_to_wait(response):
-        response = await cast("Coroutine[Any, Any, Any]", response)
+        response = await response
         if _may_go(waiting):
             return response
     await context.connection.wait_until(

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 # The kernel takes at most this many buffers at once (IOV_MAX on Linux).
 _MAX_BUFFERS_PER_CALL = 1024
-# So much of a file is looked at for cold pages, and then sent.
+# The bytes of a file that are checked for cold pages, and then sent, in one step.
 _PART_BYTES = 1 << 20
-# After so many bytes others have their turn: a receiver that is quick could take all at once.
+# After this many bytes others have their turn: a quick receiver could take all at once.
 _AT_ONCE_BYTES = 1 << 20
 # Below this, copying is cheaper than handing the kernel a list.
 _JOIN_BELOW_BYTES = 16384

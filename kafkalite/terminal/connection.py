@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from kafkalite.peers.exchange import Exchange, Unserved
-from kafkalite.terminal.login import LoginRefused, UnknownSetting, login, mechanism_of
+from kafkalite.security.sasl.client import SaslClient
+from kafkalite.security.sasl.mechanism import SaslFailure
+from kafkalite.terminal.login import UnknownSetting, login
 from kafkalite.wire.errors import ErrorCode, ProtocolViolation
 from kafkalite.wire.messages.sasl_authenticate import SaslAuthenticateRequest
 from kafkalite.wire.messages.sasl_handshake import SaslHandshakeRequest
@@ -34,9 +36,7 @@ class Connection:
         self._exchange = Exchange("kafkalite-terminal")
         protocol = settings.get("security.protocol", "plaintext").lower()
         context = tls_context(settings) if protocol.endswith("ssl") else None
-        has_login = protocol.startswith("sasl_")
-        if has_login:
-            mechanism_of(settings)
+        client = login(settings) if protocol.startswith("sasl_") else None
         try:
             self._socket = socket.create_connection((host, port), timeout=_SECONDS)
         except OSError as error:
@@ -45,9 +45,9 @@ class Connection:
             if context is not None:
                 self._socket = context.wrap_socket(self._socket, server_hostname=host)
             self._exchange.greeted(self.ask(self._exchange.greeting()))
-            if has_login:
-                self._log_in(settings)
-        except (OSError, LoginRefused) as error:
+            if client is not None:
+                self._log_in(client)
+        except (OSError, SaslFailure) as error:
             self._socket.close()
             raise BrokerGone(f"{self._where}: {error}") from None
         except BaseException:
@@ -72,21 +72,17 @@ class Connection:
         except (OSError, ProtocolViolation, Unserved) as error:
             raise BrokerGone(f"{self._where}: {error}") from None
 
-    def _log_in(self, settings: Mapping[str, str]) -> None:
-        shaken = self.ask(SaslHandshakeRequest(mechanism_of(settings)))
+    def _log_in(self, client: SaslClient) -> None:
+        shaken = self.ask(SaslHandshakeRequest(client.mechanism))
         if shaken.error_code:
             name = ErrorCode(shaken.error_code).name
-            raise LoginRefused(f"{name}: it has {', '.join(shaken.mechanisms)}")
-        conversation = login(settings)
-        token = next(conversation)
-        while True:
-            answer = self.ask(SaslAuthenticateRequest(token))
+            raise SaslFailure(f"{name}: it has {', '.join(shaken.mechanisms)}")
+        message: bytes | None = client.first()
+        while message is not None:
+            answer = self.ask(SaslAuthenticateRequest(message))
             if answer.error_code:
-                raise LoginRefused(answer.error_message or ErrorCode(answer.error_code).name)
-            try:
-                token = conversation.send(answer.auth_bytes)
-            except StopIteration:
-                return
+                raise SaslFailure(answer.error_message or ErrorCode(answer.error_code).name)
+            message = client.answer(answer.auth_bytes)
 
 
 def tls_context(settings: Mapping[str, str]) -> ssl.SSLContext:

@@ -11,7 +11,6 @@ import trio
 
 from kafkalite.apis import APIS
 from kafkalite.testing import broker as test_broker
-from kafkalite.wire.api_messages import message_of_api
 from kafkalite.wire.codec import decode_response, encode_request
 from kafkalite.wire.record_batch import Record, build_batch
 from kafkalite.wire.schema import message_of
@@ -70,9 +69,10 @@ class Client:
 
     def framed(self, request: object, version: int | None = None) -> bytes:
         """The bytes of a request that is sent next."""
-        key = message_of(type(request)).key
+        message = message_of(type(request))
+        key = message.key
         if version is None:
-            version = message_of_api(key).max_version
+            version = message.max_version
         self._correlation_id += 1
         if getattr(request, "acks", None) != 0:
             self._asked.append((key, version))

@@ -45,7 +45,7 @@ TESTS = {
         ("kafkalite/quorum/test_registration.py", "test_a_final_refusal_ends_a_start"),
     ],
     "the controllers are gone": [(HERE, "test_controllers_that_are_gone")],
-    "the loop stands still": [(HERE, "test_a_stall_longer_than_the_session")],
+    "the loop is blocked": [(HERE, "test_a_stall_longer_than_the_session")],
     "a log that has no replica here": [
         ("kafkalite/test_quorum_broker.py", "test_strays_are_set_aside")
     ],

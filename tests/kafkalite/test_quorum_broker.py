@@ -17,7 +17,7 @@ from conformance.harness.ports import free_ports
 from kafkalite.config import BrokerConfig
 from kafkalite.config.storage_format import format_directory
 from kafkalite.group_coordinator.java_hash import partition_of_key
-from kafkalite.peers.link import Address, Link
+from kafkalite.peers.link import Address, Link, connect_tcp
 from kafkalite.quorum_broker import QuorumBroker
 from kafkalite.requests.topic_names import TRANSACTIONS_TOPIC
 from kafkalite.server.listener import StartError
@@ -112,7 +112,7 @@ async def cluster(
 
 async def ask(broker: QuorumBroker, body: object) -> Any:
     listener = broker.listeners[0]
-    link = Link("test")
+    link = Link("test", connect_tcp)
     try:
         return await link.ask(
             Address("127.0.0.1", listener.advertised_port), body, timeout_seconds=SECONDS

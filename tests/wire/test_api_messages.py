@@ -6,7 +6,6 @@ from conformance.harness.messages import every_message
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import (
     message_in,
-    message_of_api,
     request_class,
     response_class,
 )
@@ -22,14 +21,9 @@ def test_an_apis_classes_have_its_name() -> None:
 
 @pytest.mark.parametrize("key", [-1, 4, 93, 32767])
 def test_a_key_without_messages(key: int) -> None:
-    for found in (request_class, response_class, message_of_api):
+    for found in (request_class, response_class):
         with pytest.raises(KeyError):
             found(key)
-
-
-def test_the_versions_of_an_api() -> None:
-    message = message_of_api(ApiKey.HEARTBEAT)
-    assert (message.min_version, message.max_version, message.flexible_since) == (0, 4, 4)
 
 
 def test_a_version_that_is_not_there() -> None:

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 
 from kafkalite.wire.compile_build import BUILD_ODDITIES
-from kafkalite.wire.compile_messages import compile_builder
+from kafkalite.wire.compile_messages import MessageBuilderWriter
 from kafkalite.wire.compile_source import STEP
 from kafkalite.wire.fields import (
     MAX_STRING_BYTES,
@@ -66,7 +66,7 @@ class Holder:
 def built(value: Any, version: int, *, flexible: bool) -> list[Records]:
     parts: list[bytes] = []
     chunks: list[Records] = []
-    compile_builder(type(value), version, flexible=flexible)(value, parts, chunks)
+    MessageBuilderWriter(version, flexible=flexible).compile(type(value))(value, parts, chunks)
     return [*chunks, b"".join(parts)]
 
 
@@ -158,6 +158,6 @@ def test_records_without_bytes_are_no_chunk() -> None:
 def test_a_builder_in_slices_pauses_and_builds_the_same(count: int, pauses: int) -> None:
     value = Lists([1], [Name("a")] * count)
     parts: list[bytes] = []
-    slowly = compile_builder(Lists, 1, flexible=True, in_slices=True)
+    slowly = MessageBuilderWriter(1, flexible=True, in_slices=True).compile(Lists)
     assert len(list(slowly(value, parts, []))) == pauses
     assert [b"".join(parts)] == built(value, 1, flexible=True)

@@ -17,14 +17,13 @@ from kafkalite.log import record_walk
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class, response_class
 from kafkalite.wire.compile_c import APIS, Definitions, machine_code
-from kafkalite.wire.compile_parse import Mode
 from kafkalite.wire.compile_rows import (
-    compile_row_builder,
-    compile_row_parser,
+    RowBuilderWriter,
+    RowParserWriter,
     in_machine_code,
     name_in_machine_code,
 )
-from kafkalite.wire.compile_source import FORMATS
+from kafkalite.wire.compile_source import FORMATS, Mode
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 IS_COMPILED = not record_walk.__file__.endswith(".py")
@@ -103,18 +102,21 @@ def test_machine_code_is_used_where_it_is(monkeypatch: pytest.MonkeyPatch) -> No
     module.parse_view_HeartbeatRequest_4 = parse_view = lambda: None
     module.build_HeartbeatResponse_4 = build = lambda: None
 
-    def parser(version: int = 4, **options: Any) -> Any:
-        options = {"in_memoryview": False, "whole": False} | options
-        return compile_row_parser(HeartbeatRequest, version, flexible=True, **options)
+    def parser(version: int = 4, *, whole: bool = False, **options: Any) -> Any:
+        options = {"in_memoryview": False, "flexible": True, "mode": Mode.FAST} | options
+        return RowParserWriter(version, **options).compile(HeartbeatRequest, whole=whole)
+
+    def builder(version: int = 4, **options: Any) -> Any:
+        return RowBuilderWriter(version, flexible=True, **options).compile(HeartbeatResponse)
 
     assert parser() is parse
     assert parser(in_memoryview=True, mode=Mode.COUNTED) is parse_view
-    assert compile_row_builder(HeartbeatResponse, 4, flexible=True) is build
+    assert builder() is build
     written = [
         parser(3),
         parser(whole=True),
         parser(in_memoryview=True, mode=Mode.SLOW),
-        compile_row_builder(HeartbeatResponse, 3, flexible=True),
-        compile_row_builder(HeartbeatResponse, 4, flexible=True, in_slices=True),
+        builder(3),
+        builder(in_slices=True),
     ]
     assert not {*written} & {parse, parse_view, build}

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from conformance.harness.messages import every_version, name_of
-from kafkalite.wire.compile_messages import compile_builder, compile_parser
+from kafkalite.wire.compile_messages import MessageBuilderWriter, MessageParserWriter
 from kafkalite.wire.fields import int32, string, uuid
 from kafkalite.wire.schema import array, data, field, message_of, nested, struct
 from tests.each import for_each
@@ -28,7 +28,7 @@ class Outer:
 
 def parse(encoded: str, version: int) -> Outer:
     buffer = bytes.fromhex(encoded)
-    parser = compile_parser(Outer, version, flexible=version > 0, in_memoryview=False)
+    parser = MessageParserWriter(version, flexible=version > 0, in_memoryview=False).compile(Outer)
     return parser(buffer, 0, len(buffer))
 
 
@@ -63,8 +63,8 @@ def test_defaults_there_and_back(case: tuple[type[Any], int]) -> None:
     value = class_()
     parts: list[bytes] = []
     chunks: list[Any] = []
-    compile_builder(class_, version, flexible=flexible)(value, parts, chunks)
+    MessageBuilderWriter(version, flexible=flexible).compile(class_)(value, parts, chunks)
     assert chunks == []
     encoded = b"".join(parts)
-    parser = compile_parser(class_, version, flexible=flexible, in_memoryview=False)
+    parser = MessageParserWriter(version, flexible=flexible, in_memoryview=False).compile(class_)
     assert parser(encoded, 0, len(encoded)) == value

@@ -8,9 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.wire.compile_messages import compile_parser
-from kafkalite.wire.compile_parse import Mode
-from kafkalite.wire.compile_source import NUMBERS_AT_ONCE, STEP
+from kafkalite.wire.compile_messages import MessageParserWriter
+from kafkalite.wire.compile_source import NUMBERS_AT_ONCE, STEP, Mode
 from kafkalite.wire.fields import (
     InMemory,
     boolean,
@@ -74,9 +73,17 @@ class Perhaps:
     tagged: Name | None = nullable_nested(Name, tag=0)
 
 
-def parser(class_: type[Any], version: int = 0, **options: Any) -> Any:
-    options.setdefault("in_memoryview", False)
-    return compile_parser(class_, version, flexible=bool(version), **options)
+def parser(
+    class_: type[Any],
+    version: int = 0,
+    *,
+    whole: bool = True,
+    in_memoryview: bool = False,
+    mode: Mode = Mode.FAST,
+) -> Any:
+    flexible = bool(version)
+    writer = MessageParserWriter(version, flexible=flexible, in_memoryview=in_memoryview, mode=mode)
+    return writer.compile(class_, whole=whole)
 
 
 def parsed(class_: type[Any], encoded: str, version: int = 0, **options: Any) -> Any:
@@ -166,12 +173,12 @@ def test_records_are_views_and_bytes_are_copies() -> None:
 )
 def test_structs_that_may_be_null(encoded: str, expected: Perhaps) -> None:
     buffer = bytes.fromhex(encoded)
-    parse = compile_parser(Perhaps, 0, flexible=True, in_memoryview=False)
+    parse = MessageParserWriter(0, flexible=True, in_memoryview=False).compile(Perhaps)
     assert parse(buffer, 0, len(buffer)) == expected
 
 
 def test_a_tagged_field_has_the_size_that_it_says() -> None:
-    parse = compile_parser(Perhaps, 0, flexible=True, in_memoryview=False)
+    parse = MessageParserWriter(0, flexible=True, in_memoryview=False).compile(Perhaps)
     for size in (3, 4, 5):
         buffer = bytes.fromhex(f"ff 01 00 0{size} 01 02 61 00")
         if size == 4:

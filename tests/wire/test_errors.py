@@ -64,7 +64,7 @@ def test_a_path_grows_on_its_way_up() -> None:
 def test_a_peers_violations_are_one_family() -> None:
     unsupported = UnsupportedVersion(18, 99, 7, "me")
     assert str(unsupported) == "API 18 has no version 99 here (byte 4)"
-    for error in (unsupported, Malformed("x"), too_many_elements(9, "FetchRequest", 5)):
+    for error in (unsupported, Malformed("x"), too_many_elements(9, "FetchRequest")):
         assert isinstance(error, ProtocolViolation)
     assert not issubclass(InvalidMessage, ProtocolViolation)
     assert not issubclass(KafkaError, ProtocolViolation)

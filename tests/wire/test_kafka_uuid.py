@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.wire.kafka_uuid import kafka_uuid
+from kafkalite.wire.kafka_uuid import kafka_uuid, new_kafka_uuid, parse_kafka_uuid
 
 
 @pytest.mark.parametrize(
@@ -20,3 +20,15 @@ from kafkalite.wire.kafka_uuid import kafka_uuid
 )
 def test_it_is_written_in_22_characters(value: UUID, text: str) -> None:
     assert kafka_uuid(value) == text
+    assert parse_kafka_uuid(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "AAAA"])
+def test_a_text_of_another_length_is_none(text: str) -> None:
+    with pytest.raises(ValueError, match="16"):
+        parse_kafka_uuid(text)
+
+
+def test_a_new_one_does_not_look_like_a_flag() -> None:
+    made = iter([UUID("fbf00000-0000-0000-0000-000000000000"), UUID(int=1)])
+    assert new_kafka_uuid(lambda: next(made)) == "AAAAAAAAAAAAAAAAAAAAAQ"

@@ -16,13 +16,18 @@ from kafkalite.requests.names import class_of, listed, topic_of
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.fields import FieldType, Records
-from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
+from kafkalite.wire.record_batch import (
+    ATTRIBUTES_POSITION,
+    CRC_POSITION,
+    HEADER_BYTES,
+    Record,
+    build_batch,
+    iterate_batches,
+    iterate_records,
+)
 from kafkalite.wire.schema import FIELDS, Field, Shape, fields_of
 
-# In a batch's header, by KIP-98: the length, the CRC, and the end of the header.
-_LENGTH_POSITION: Final = 8
-_CRC_POSITION: Final = 17
-_HEADER_BYTES: Final = 61
+_LENGTH_POSITION: Final = 8  # in a batch's header
 
 
 def copied(message: Any) -> Any:
@@ -137,10 +142,10 @@ def bytes_of(records: Records) -> bytes:
 
 
 def _damaged(data: bytearray, what: str) -> bytes:
-    if len(data) < _HEADER_BYTES:
+    if len(data) < HEADER_BYTES:
         return bytes(data)
     if what == "crc":
-        data[_CRC_POSITION] ^= 0xFF
+        data[CRC_POSITION] ^= 0xFF
     elif what == "length":
         data[_LENGTH_POSITION + 3] ^= 0x01
     else:
@@ -155,8 +160,8 @@ def _mend_crc(data: bytearray, end: int) -> None:
     """A damaged value whose checksum is right: what a faulty producer would have written."""
     from kafkalite.wire.checksum import crc32c
 
-    checksum = crc32c(bytes(data[_CRC_POSITION + 4 : end]))
-    data[_CRC_POSITION : _CRC_POSITION + 4] = checksum.to_bytes(4)
+    checksum = crc32c(bytes(data[ATTRIBUTES_POSITION:end]))
+    data[CRC_POSITION : CRC_POSITION + 4] = checksum.to_bytes(4)
 
 
 def as_another_producer(

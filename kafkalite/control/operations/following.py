@@ -22,14 +22,14 @@ from kafkalite.control.spy.choice import Choice
 from kafkalite.control.spy.commits import SECOND_NS
 from kafkalite.control.spy.decoded import view_of
 from kafkalite.control.spy.ring import Entry
+from kafkalite.requests.slices import SLICE_SECONDS
 
 _LOOK_SECONDS: Final = 0.1
 _LOOK_SECONDS_OF_LATEST: Final = 0.25
 _REST: Final = 10
 _REST_OF_LATEST: Final = 200
 _MOST_REST_SECONDS: Final = 2.0
-# Others have their turn after so much decoding.
-_SLICE_SECONDS: Final = 0.003
+# The most sightings in one batch.
 MOST_AT_ONCE: Final = 2000
 # To decode those of a bulk load takes less than a hundredth of the longest rest.
 MOST_LATEST: Final = 200
@@ -86,7 +86,7 @@ class Following:
                     self._left -= 1
             if self.is_over or len(found) == MOST_AT_ONCE:
                 break
-            if perf_counter() > since + _SLICE_SECONDS:
+            if perf_counter() > since + SLICE_SECONDS:
                 worked += perf_counter() - since
                 await trio.lowlevel.checkpoint()
                 since = perf_counter()

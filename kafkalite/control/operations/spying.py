@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter
-from typing import Final
 from uuid import UUID
 
 import trio
@@ -28,9 +27,7 @@ from kafkalite.control.spy.choice import Choice
 from kafkalite.control.spy.decoded import view_of
 from kafkalite.control.spy.events import Event
 from kafkalite.control.spy.ring import Entry
-
-# Others have their turn after so much decoding.
-_SLICE_SECONDS: Final = 0.003
+from kafkalite.requests.slices import SLICE_SECONDS
 
 
 async def list_requests(cluster: ControlledCluster, request: ListRequests) -> list[RequestView]:
@@ -43,7 +40,7 @@ async def list_requests(cluster: ControlledCluster, request: ListRequests) -> li
         entries = entries[::-1]
     # The spy decodes what others did not wait for: they go first.
     await trio.lowlevel.checkpoint()
-    until = perf_counter() + _SLICE_SECONDS
+    until = perf_counter() + SLICE_SECONDS
     for entry in entries:
         if choice.allows(entry):
             view = view_of(entry, topic_names(cluster), cluster.spy.times, bodies=request.bodies)
@@ -53,7 +50,7 @@ async def list_requests(cluster: ControlledCluster, request: ListRequests) -> li
                     break
         if perf_counter() > until:
             await trio.lowlevel.checkpoint()
-            until = perf_counter() + _SLICE_SECONDS
+            until = perf_counter() + SLICE_SECONDS
     return found if request.after is not None else found[::-1]
 
 

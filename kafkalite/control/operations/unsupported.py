@@ -25,9 +25,9 @@ from kafkalite.config.sources import find
 from kafkalite.control.answers import UnsupportedView
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.paging import Page, page_in_order
+from kafkalite.control.secrets import HIDDEN
 from kafkalite.requests.slices import in_slices_of_task, mapped
 
-_HIDDEN: Final = "[hidden]"
 _TABLES: Final[Mapping[int, tuple[str, Mapping[str, ConfigDef]]]] = {
     TOPIC_RESOURCE: ("topic", TOPIC_CONFIGS),
     BROKER_RESOURCE: ("node", {}),
@@ -68,9 +68,9 @@ def without_effect(
     for name, value in given.items():
         definition = table.get(name) or find(name)
         if definition is None:
-            yield UnsupportedView(where, name, _HIDDEN, "kafkalite does not know it")
+            yield UnsupportedView(where, name, HIDDEN, "kafkalite does not know it")
         elif definition.support is Support.ACCEPTED and not _is_default(definition, value):
-            shown = _HIDDEN if definition.sensitive else value
+            shown = HIDDEN if definition.sensitive else value
             yield UnsupportedView(where, name, shown, "it is kept and shown, and has no effect")
 
 

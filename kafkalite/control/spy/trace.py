@@ -27,13 +27,13 @@ from kafkalite.control.operations.faults import fault_view
 from kafkalite.control.secrets import HIDDEN
 from kafkalite.control.spy.frames import answer_without_secrets, request_without_secrets
 from kafkalite.control.spy.ring import LENGTH_BYTES, Entry
+from kafkalite.requests.slices import SLICE_SECONDS
 
 if TYPE_CHECKING:
     from kafkalite.control.cluster import ControlledCluster
     from kafkalite.control.sightings import RequestView
 
 FRAME_HEAD: Final = struct.Struct(">qii")
-_SLICE_SECONDS: Final = 0.003
 _encode: Final = msgspec.json.Encoder().encode
 
 
@@ -77,12 +77,12 @@ def _without_secrets(given: Mapping[str, str]) -> dict[str, str]:
 async def _in_slices(views: Iterator[RequestView]) -> list[RequestView]:
     found: list[RequestView] = []
     await trio.lowlevel.checkpoint()
-    until = perf_counter() + _SLICE_SECONDS
+    until = perf_counter() + SLICE_SECONDS
     for view in views:
         found.append(view)
         if perf_counter() > until:
             await trio.lowlevel.checkpoint()
-            until = perf_counter() + _SLICE_SECONDS
+            until = perf_counter() + SLICE_SECONDS
     return found
 
 

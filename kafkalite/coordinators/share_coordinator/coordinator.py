@@ -200,7 +200,7 @@ class ShareCoordinator:
             pass
 
     def _shards_here(self) -> Iterator[Shard]:
-        """The partitions that are loaded here. Those that are not, but should be, begin to be."""
+        """The partitions that are loaded here. Begins to load those that should be and are not."""
         for index in range(self.log.partition_count):
             try:
                 yield self._shard(index)
@@ -338,7 +338,7 @@ class ShareCoordinator:
         return self._shard(self.log.index_of(key))
 
     def _shard(self, index: int) -> Shard:
-        """A partition, which begins to be loaded unless it is or was.
+        """A partition; begins to load it if that was not begun before.
 
         Raises KafkaError: NOT_COORDINATOR where others lead, COORDINATOR_LOAD_IN_PROGRESS.
         """

@@ -44,7 +44,7 @@ class LingeringBatch:
     def has_room(self, partition: Partition, size_bytes: int) -> bool:
         """Tells whether records of this size may be added.
 
-        The partition that is led in another epoch is another one.
+        A partition that is led in another epoch counts as another partition.
         """
         is_same = partition is self.partition and partition.leader_epoch == self.leader_epoch
         most_bytes = self.partition.log.config.max_batch_bytes

@@ -41,7 +41,7 @@ class ShareState:
 
     @property
     def is_cold(self) -> bool:
-        """True if its last snapshot was only one more of what was there."""
+        """True if its last snapshot only repeated the one before."""
         return self.create_timestamp_ms != self.write_timestamp_ms
 
     def updated(self, update: ShareUpdateValue) -> ShareState:

@@ -18,7 +18,7 @@ import trio
 from kafkalite.coordinators.shared_requests import Question, SharedRequests
 from kafkalite.coordinators.transaction_coordinator.markers import Ending
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
-from kafkalite.peers.link import Address, Connect, connect_tcp
+from kafkalite.peers.link import Address, Connect
 from kafkalite.requests.purgatory import wait_until
 from kafkalite.supervision import supervised
 from kafkalite.wire.errors import ErrorCode
@@ -50,7 +50,7 @@ class MarkerChannels:
         topics: Topics,
         address_of: Callable[[int], Address | None],
         timeout_seconds: float,
-        connect: Connect = connect_tcp,
+        connect: Connect,
     ) -> None:
         self._topics = topics
         self._address_of = address_of

@@ -203,6 +203,13 @@ def check_producer(transaction: Transaction, producer_id: int, producer_epoch: i
         raise KafkaError(ErrorCode.PRODUCER_FENCED)
 
 
+def code_of(refused: KafkaError, *, knows_fenced: bool) -> ErrorCode:
+    """The code to answer with: older clients know no PRODUCER_FENCED (KIP-588)."""
+    if refused.code is ErrorCode.PRODUCER_FENCED and not knows_fenced:
+        return ErrorCode.INVALID_PRODUCER_EPOCH
+    return refused.code
+
+
 def with_partitions(
     transaction: Transaction,
     partitions: Mapping[str, Collection[int]],

@@ -208,9 +208,8 @@ def release_all(partition: SharePartition, member_id: str) -> None:
 
 
 def release_expired(partition: SharePartition) -> None:
-    """Release what was kept for too long. What cannot be written counts all the same: a lock
-    that has run out is none, and after a start there are none. Raises KafkaError as writing
-    does."""
+    """Release the records whose locks ran out, even if that cannot be written: no lock is left
+    after a start anyway. Raises KafkaError as writing does."""
     now = partition.clock()
     changes = _Changes(partition)
     _release(partition, lambda delivery: delivery.deadline <= now, changes)

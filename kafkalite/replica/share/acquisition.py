@@ -47,7 +47,7 @@ class Wanted:
 def acquire(
     partition: SharePartition, wanted: Wanted, fetch_offset: int, fetched: Sequence[RecordBatch]
 ) -> list[Acquired]:
-    """Acquire of what was read from `fetch_offset` on what may be delivered."""
+    """Acquire the records that may be delivered, of those read from `fetch_offset` on."""
     if partition.is_fenced or wanted.max_records <= 0 or not fetched:
         return []
     last_offset = fetched[-1].last_offset

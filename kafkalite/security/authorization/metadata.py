@@ -26,8 +26,8 @@ from kafkalite.security.mirrors import mirror_of
 from kafkalite.security.refusals import refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.fields import NO_UUID
 
-_NO_ID: Final = UUID(int=0)
 # The version that asks for topics by id (KIP-516).
 _BY_ID: Final = 12
 
@@ -41,7 +41,7 @@ def metadata(asked: Asked) -> Steps[Verdict]:
     if not is_all:
         kept: list[Any] = []
         topics: list[Any] = request.topics or []
-        by_id = any(topic.topic_id != _NO_ID for topic in topics)
+        by_id = any(topic.topic_id != NO_UUID for topic in topics)
         if asked.version < _BY_ID and (by_id or any(topic.name is None for topic in topics)):
             return handled(asked)  # which refuses the whole request
         seen: set[tuple[str | None, UUID]] = set()
@@ -96,7 +96,7 @@ def _refused_topic(asked: Asked, topic: Any, by_id: bool) -> Steps[Any | None]:
         code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
         refusal = yield from refused(ApiKey.METADATA, mirror, topic, code)
         # A name is as secret as the topic, an id is not.
-        refusal.name, refusal.topic_id = (None, topic.topic_id) if by_id else (name, _NO_ID)
+        refusal.name, refusal.topic_id = (None, topic.topic_id) if by_id else (name, NO_UUID)
         return refusal
     if by_id or asked.topics.id_of(name) is not None:
         return None

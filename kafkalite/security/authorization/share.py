@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any, Final
-from uuid import UUID
 
 from kafkalite.requests.slices import Steps, mapped, mapped_in_steps
 from kafkalite.security.acls import Operation, ResourceType
@@ -19,9 +18,9 @@ from kafkalite.security.authorization.rules import (
 )
 from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.fields import NO_UUID
 
 _DENIED: Final = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-_NO_ID: Final = UUID(int=0)
 
 
 def session(asked: Asked) -> Steps[Verdict]:
@@ -87,7 +86,7 @@ def _undescribed(topic: Any) -> Steps[Any]:
         )
 
     partitions = yield from mapped(undescribed, topic.partitions)
-    return Topic(topic_name=topic.topic_name, topic_id=_NO_ID, partitions=partitions)
+    return Topic(topic_name=topic.topic_name, topic_id=NO_UUID, partitions=partitions)
 
 
 def alter_offsets(asked: Asked) -> Steps[Verdict]:
@@ -109,7 +108,7 @@ def alter_offsets(asked: Asked) -> Steps[Verdict]:
 
         return Topic(
             topic_name=topic.topic_name,
-            topic_id=asked.topics.id_of(topic.topic_name) or _NO_ID,
+            topic_id=asked.topics.id_of(topic.topic_name) or NO_UUID,
             partitions=(yield from mapped(refused_partition, topic.partitions)),
         )
 
@@ -126,7 +125,7 @@ def delete_offsets(asked: Asked) -> Steps[Verdict]:
         yield
         return Topic(
             topic_name=topic.topic_name,
-            topic_id=_NO_ID,
+            topic_id=NO_UUID,
             error_code=_DENIED,
             error_message=default_message(_DENIED),
         )

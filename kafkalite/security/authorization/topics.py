@@ -8,6 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from kafkalite.requests.slices import Steps, batches, mapped
+from kafkalite.requests.topic_names import METADATA_TOPIC
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
     Asked,
@@ -36,13 +37,10 @@ def create_topics(asked: Asked) -> Steps[Verdict]:
     return (yield from finished_by(_with_described_configs, _CREATED_ONE_BY_ONE)(asked))
 
 
-_METADATA_TOPIC: Final = "__cluster_metadata"
-
-
 def _created(asked: Asked, topic: Any) -> str | None:
     """The name of a topic to be created; None for the one that may not be."""
     name: str = topic.name
-    return None if name == _METADATA_TOPIC else name
+    return None if name == METADATA_TOPIC else name
 
 
 _CREATED_ONE_BY_ONE: Final = Each(

@@ -7,7 +7,10 @@ of `BadCredentials` goes to the log alone, since it may say whether a user exist
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
+
+# A name in the grammars of SCRAM and OAUTHBEARER (RFC 5802).
+SASL_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 
 
 class SaslFailure(Exception):
@@ -16,6 +19,15 @@ class SaslFailure(Exception):
 
 class BadCredentials(Exception):
     """Authentication failed; its text is for the log, and never holds a secret."""
+
+
+def check_authorization_id(authorization_id: str | None, user: str) -> None:
+    """Refuse a user who would act as another one. Raises SaslFailure."""
+    if authorization_id and authorization_id != user:
+        raise SaslFailure(
+            "Authentication failed: Client requested an authorization id that is different from "
+            "username"
+        )
 
 
 class SaslServer(Protocol):

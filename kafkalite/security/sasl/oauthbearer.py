@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Final, Protocol
 
-from kafkalite.security.sasl.mechanism import BadCredentials, SaslFailure
+from kafkalite.security.sasl.mechanism import SASL_NAME, BadCredentials, SaslFailure
 from kafkalite.wire.errors import ProtocolViolation
 
 OAUTHBEARER: Final = "OAUTHBEARER"
 
-_SASL_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _PAIRS: Final = r"(?:[A-Za-z]+=[\x21-\x7E \t\r\n]+\x01)*"
-_INITIAL: Final = re.compile(rf"n,(?:a=(?P<authzid>{_SASL_NAME}))?,\x01(?P<pairs>{_PAIRS})\x01")
+_INITIAL: Final = re.compile(rf"n,(?:a=(?P<authzid>{SASL_NAME}))?,\x01(?P<pairs>{_PAIRS})\x01")
 _AUTH: Final = re.compile(r"(?P<scheme>\w+) +(?P<token>[-_~+/.a-zA-Z0-9]+=*)", re.ASCII)
 _AFTER_REFUSAL: Final = b"\x01"
 

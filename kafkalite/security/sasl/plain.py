@@ -9,7 +9,7 @@ import hmac
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from kafkalite.security.sasl.mechanism import SaslFailure
+from kafkalite.security.sasl.mechanism import SaslFailure, check_authorization_id
 
 PLAIN: Final = "PLAIN"
 _USER_OPTION: Final = "user_"
@@ -57,10 +57,6 @@ class PlainServer:
             raise SaslFailure("Authentication failed: password not specified")
         if not self._is_password(user, password):
             raise SaslFailure("Authentication failed: Invalid username or password")
-        if authorization_id not in ("", user):
-            raise SaslFailure(
-                "Authentication failed: Client requested an authorization id that is different "
-                "from username"
-            )
+        check_authorization_id(authorization_id, user)
         self.user, self.is_complete = user, True
         return b""

@@ -19,7 +19,12 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Protocol
 
-from kafkalite.security.sasl.mechanism import BadCredentials, SaslFailure
+from kafkalite.security.sasl.mechanism import (
+    SASL_NAME,
+    BadCredentials,
+    SaslFailure,
+    check_authorization_id,
+)
 from kafkalite.wire.errors import ProtocolViolation
 
 MIN_ITERATIONS: Final = 4096
@@ -128,14 +133,13 @@ TRANSITIONS: Final[dict[State, frozenset[State]]] = {
     State.FAILED: frozenset({State.FAILED}),
 }
 
-_SASL_NAME: Final = r"(?:[\x01-\x2b\x2d-\x3c\x3e-\x7f]|=2C|=3D)+"
 _VALUE: Final = r"[\x01-\x2b\x2d-\x7f]+"
 _PRINTABLE: Final = r"[\x21-\x2b\x2d-\x7e]+"
 _BASE64: Final = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
 _EXTENSIONS: Final = rf"(?:,[A-Za-z]+={_VALUE})*"
 _CLIENT_FIRST: Final = re.compile(
-    rf"(?P<header>n,(?:a=(?P<authzid>{_SASL_NAME}))?,)(?:m={_VALUE},)?"
-    rf"(?P<bare>n=(?P<user>{_SASL_NAME}),r=(?P<nonce>{_PRINTABLE})"
+    rf"(?P<header>n,(?:a=(?P<authzid>{SASL_NAME}))?,)(?:m={_VALUE},)?"
+    rf"(?P<bare>n=(?P<user>{SASL_NAME}),r=(?P<nonce>{_PRINTABLE})"
     rf"(?P<extensions>{_EXTENSIONS}))"
 )
 _CLIENT_FINAL: Final = re.compile(
@@ -193,11 +197,7 @@ class ScramServer:
             raise BadCredentials("Invalid SCRAM client first message format")
         name = match["user"].replace("=2C", ",").replace("=3D", "=")
         self._credential = self._look_up(name, _extensions(match["extensions"]))
-        if match["authzid"] not in (None, name):
-            raise SaslFailure(
-                "Authentication failed: Client requested an authorization id that is different "
-                "from username"
-            )
+        check_authorization_id(match["authzid"], name)
         if self._credential.iterations < MIN_ITERATIONS:
             raise BadCredentials(
                 f"Iterations {self._credential.iterations} is less than the minimum "

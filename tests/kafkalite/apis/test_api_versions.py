@@ -7,10 +7,11 @@ import pytest
 from kafkalite.apis import APIS
 from kafkalite.cluster.features import APIS_OF_FEATURES, BOOTSTRAP_FEATURES, of_served
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.api_messages import message_of_api
+from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.codec import decode_response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
+from kafkalite.wire.schema import message_of
 
 
 def asked(version: int, **fields: str) -> ApiVersionsRequest:
@@ -68,7 +69,7 @@ async def test_a_client_must_name_itself_well(client, name: str) -> None:
 
 def test_every_version_of_the_table_can_be_read_and_written() -> None:
     for api in APIS.values():
-        message = message_of_api(api.key)
+        message = message_of(request_class(api.key))
         assert message.min_version <= api.min_version <= api.max_version <= message.max_version
         assert callable(api.load())
 

@@ -16,8 +16,7 @@ import pytest
 import trio
 
 from kafkalite.config import BrokerConfig
-from kafkalite.replica.partition_logs import METADATA_TOPIC
-from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
+from kafkalite.requests.topic_names import METADATA_TOPIC, SHARE_STATE_TOPIC
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.compression import Compression, compress
 from kafkalite.wire.errors import ErrorCode

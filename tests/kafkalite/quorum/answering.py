@@ -5,7 +5,7 @@ from __future__ import annotations
 import trio
 import trio.testing
 
-from kafkalite.peers.link import Address
+from kafkalite.peers.link import Address, connect_tcp
 from kafkalite.quorum.channel import ControllerChannel
 
 A, B = Address("a", 1), Address("b", 2)
@@ -33,6 +33,6 @@ class Answers:
 
 
 def channel(quorum: Quorum, *answers: object) -> tuple[ControllerChannel, Answers]:
-    made, link = ControllerChannel("test", quorum), Answers(*answers)
+    made, link = ControllerChannel("test", quorum, connect_tcp), Answers(*answers)
     made._link = link
     return made, link

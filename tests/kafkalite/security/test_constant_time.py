@@ -36,7 +36,6 @@ COMPARISONS = {
     "security/sasl/client.py": 1,
     "security/sasl/plain.py": 1,
     "security/sasl/scram.py": 2,
-    "terminal/login.py": 1,
 }
 
 

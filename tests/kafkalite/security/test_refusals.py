@@ -11,7 +11,7 @@ from kafkalite.requests.slices import at_once
 from kafkalite.security.mirrors import mirror_of
 from kafkalite.security.refusals import refuse, refused
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.api_messages import message_of_api, request_class
+from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.codec import decode_response, encode_response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.message_codec import join
@@ -31,13 +31,15 @@ from kafkalite.wire.messages import (
     produce,
     write_txn_markers,
 )
+from kafkalite.wire.schema import message_of
 from tests.each import for_each
 
 CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
 VERSIONS = [
     (key, version)
     for key in APIS
-    for version in range(message_of_api(key).min_version, message_of_api(key).max_version + 1)
+    for message in (message_of(request_class(key)),)
+    for version in range(message.min_version, message.max_version + 1)
 ]
 
 

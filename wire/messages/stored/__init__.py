@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import Any, Final, TypeVar
 
 from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
-from kafkalite.wire.compile_rows import compile_row_builder
+from kafkalite.wire.compile_rows import RowBuilderWriter
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation
 from kafkalite.wire.fields import Records, unsigned_varint
 from kafkalite.wire.message_codec import build_body, builder_of, join, parse_body
@@ -122,7 +122,7 @@ def row_encoder(class_: type[Any], version: int = 0) -> Callable[[tuple[Any, ...
     """A function that encodes rows (rows.py) of a key, value or record; raises InvalidMessage."""
     prefix = _prefix(class_, version)
     flexible = message_of(class_).is_flexible(version)
-    build = compile_row_builder(class_, version, flexible=flexible)
+    build = RowBuilderWriter(version, flexible=flexible).compile(class_)
 
     def encode_row(row: tuple[Any, ...]) -> bytes:
         parts = [prefix]

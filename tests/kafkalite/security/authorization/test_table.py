@@ -11,7 +11,7 @@ from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation, ResourceType
 from kafkalite.security.authorization.table import AUTHORIZATION, FETCH_NEED
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.api_messages import message_of_api, request_class
+from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages import (
     add_offsets_to_txn,
@@ -30,6 +30,7 @@ from kafkalite.wire.messages import (
     txn_offset_commit,
 )
 from kafkalite.wire.messages.describe_acls import DescribeAclsRequest
+from kafkalite.wire.schema import message_of
 from tests.kafkalite.security.authorizers import acl, asked, on_cluster, on_group, on_transaction
 from tests.kafkalite.security.secured import Users, allow, grant
 
@@ -85,7 +86,7 @@ IMPLIED_BY = {
     ids=lambda each: each.name,
 )
 def test_what_is_asked_of_the_cluster(api_key: ApiKey, operation: Operation) -> None:
-    version = message_of_api(api_key).max_version
+    version = message_of(request_class(api_key)).max_version
 
     def is_refused(given: Operation) -> bool:
         request = SAID.get(api_key, request_class(api_key))()
