@@ -84,9 +84,7 @@ def read(
                 fits = size > 0 or max_bytes == 0 or end <= position
                 aborted = None
                 if with_aborted_transactions and fits:
-                    aborted = _aborted(
-                        log, segment, following, offset, position + size, upper_bound
-                    )
+                    aborted = _aborted(log, segment, following, offset, position + size)
                 return ReadResult(offset, records or b"", segment.base_offset, position, aborted)
             segment = following
     except OSError as error:
@@ -100,12 +98,13 @@ def _aborted(
     following: LogSegment | None,
     offset: int,
     end_position: int,
-    upper_bound: int,
 ) -> list[Aborted]:
+    """Those before the next entry of the offset index, even if they lie behind what is read: as in
+    Kafka, the last stable offset is no limit."""
     end = segment.offset_index.offset_behind(end_position)
     if end is None:
         end = log.log_end_offset if following is None else following.base_offset
-    entries = _aborted_entries(log, offset, min(end, upper_bound))
+    entries = _aborted_entries(log, offset, end)
     return [(producer_id, first_offset) for _, producer_id, first_offset, _, _ in entries]
 
 

@@ -233,6 +233,27 @@ def test_aborted_transactions_are_those_of_the_slice_that_is_read(disk: Disk) ->
     assert result.aborted_transactions == [(1, 0)]
 
 
+def test_aborted_transactions_behind_an_open_one_are_told(disk: Disk) -> None:
+    """As in Kafka, which looks to the next entry of the index, or to the end of the segment."""
+    log = disk.log()
+    Producer(disk, log, producer_id=1).append(0, transactional=True)
+    other = Producer(disk, log, producer_id=2)
+    other.append(0, transactional=True)
+    other.end(commit=False)
+    assert log.last_stable_offset == 0
+    disk.append(log, b"plain")
+    open_ = Producer(disk, log, producer_id=3)
+    open_.append(0, transactional=True)
+    Producer(disk, log, producer_id=1).end(commit=True)
+    assert log.last_stable_offset == 4
+    other.append(0, epoch=1, transactional=True)
+    other.end(commit=False, epoch=1)
+    result = log.read(0, 1 << 20, upper_bound=4, with_aborted_transactions=True)
+    assert not isinstance(result.records, bytes)
+    result.records.close()
+    assert result.aborted_transactions == [(2, 1), (2, 6)]
+
+
 @pytest.mark.parametrize(("max_bytes", "told"), [(0, [0]), (1, None), (60, None)])
 def test_aborted_transactions_where_the_first_batch_does_not_fit(
     disk: Disk, max_bytes: int, told: list[int] | None
