@@ -1,5 +1,6 @@
 """The sender of a request, as far as the coordinator needs to know."""
 
+from collections.abc import Callable
 from typing import Protocol
 
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -15,6 +16,10 @@ class Caller(Protocol):
     @property
     def client_host(self) -> str:
         """The address as Java writes it: each group of IPv6, and IPv4 within IPv6 as IPv4."""
+        ...
+    @property
+    def may_describe(self) -> Callable[[str], bool] | None:
+        """True of a topic that may be shown to it; None if all may."""
         ...
 
 

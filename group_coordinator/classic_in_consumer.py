@@ -135,7 +135,7 @@ class ClassicInConsumer:
         )
         member = self._member_for(changes, request, member_id)
         member = _updated(member, caller, request, subscription)
-        subscription_changed = self._consumer.targets.update_member(changes, member)
+        subscription_changed = self._consumer.targets.update_member(changes, member, caller)
         # The members of a downgraded group rejoin if the assignment is stale.
         is_stale = group.assignment_epoch < group.epoch
         if not (downgrades and is_stale):
@@ -224,7 +224,7 @@ class ClassicInConsumer:
         self._consumer.put_off(group, member_id)
         if group.is_metadata_stale:
             changes = self._consumer.changes(group)
-            self._consumer.targets.refresh(changes, raise_epoch=False, puts_off=True)
+            self._consumer.targets.refresh(changes, raise_epoch=False)
             self._consumer.commit(changes)
         if (
             member.member_epoch < group.epoch

@@ -114,7 +114,7 @@ class ConsumerProtocol(
         if request.member_epoch == JOIN_EPOCH and before is _static(group, request):
             before = self.replace_static(changes, before, member_id)
         subscription_changed = self.targets.update_member(
-            changes, _updated(before, caller, request)
+            changes, _updated(before, caller, request), caller
         )
         member = self.targets.reconcile(changes, member_id, owned, subscription_changed)
         is_full = (
@@ -254,7 +254,7 @@ class ConsumerProtocol(
         self.commit(changes)
 
     def _raise_epoch(self, changes: Changes[ConsumerGroup]) -> None:
-        self.targets.refresh(changes, raise_epoch=True, puts_off=True)
+        self.targets.refresh(changes, raise_epoch=True)
 
     # Leaving, silence
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from kafkalite.group_coordinator import consumer_records
 from kafkalite.group_coordinator.assignors import ASSIGNORS
+from kafkalite.group_coordinator.callers import Caller
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import (
@@ -31,44 +32,43 @@ class ConsumerTargets:
         self._services = services
         self._topics = services.topics
 
-    def update_member(self, changes: Changes[ConsumerGroup], member: ConsumerMember) -> bool:
+    def update_member(
+        self, changes: Changes[ConsumerGroup], member: ConsumerMember, caller: Caller
+    ) -> bool:
         """Step 1. Returns whether the member's subscription is another than before."""
         group, group_id = changes.group, changes.group.group_id
         before = group.members.get(member.member_id) or group.new_member(member.member_id)
-        subscription_changed = (
-            member.subscribed_topic_names != before.subscribed_topic_names
-            or member.subscribed_topic_regex != before.subscribed_topic_regex
-        )
+        names_changed = member.subscribed_topic_names != before.subscribed_topic_names
+        expression_changed = member.subscribed_topic_regex != before.subscribed_topic_regex
+        is_shared = expression_changed and member.subscribed_topic_regex in group.expressions
         if member != before or member.member_id not in group.members:
             changes.add(consumer_records.member(group_id, member))
+        subscription_changed = names_changed or expression_changed
         if subscription_changed or group.is_metadata_stale:
-            self.refresh(changes, raise_epoch=subscription_changed)
+            self.refresh(changes, raise_epoch=names_changed or is_shared, caller=caller)
         return subscription_changed
 
     def refresh(
-        self, changes: Changes[ConsumerGroup], *, raise_epoch: bool, puts_off: bool = False
+        self, changes: Changes[ConsumerGroup], *, raise_epoch: bool, caller: Caller | None = None
     ) -> None:
         """Look at the topics. Raise the group epoch if they have changed, or if told to.
 
-        `puts_off`: a regular expression keeps its topics if many are new. The next heartbeat looks
-        at them, after a thread has.
+        A regular expression matches what the member may describe that makes it be looked at, for
+        all members. Without one (`caller`) it keeps its topics, and the next heartbeat looks.
         """
         group, group_id = changes.group, changes.group.group_id
         used = group.used_expressions
         for expression in group.expressions.keys() - used:
             changes.add(consumer_records.no_regular_expression(group_id, expression))
-        # Imported with the first group that needs it.
-        from kafkalite.group_coordinator.expressions import compile_expression, has_looked_at
-
         is_stale, group.is_metadata_stale = group.is_metadata_stale, False
         for expression in used:
             if not is_stale and expression in group.expressions:
                 continue
-            if puts_off and not has_looked_at(expression, self._topics.names()):
+            if caller is None:
                 group.is_metadata_stale = True
                 continue
-            matches = compile_expression(expression)
-            topics = frozenset(name for name in self._topics.names() if matches(name))
+            topics = self._matched(expression, caller)
+            raise_epoch |= topics != group.expressions.get(expression, frozenset())
             if topics != group.expressions.get(expression):
                 now_ms = self._services.now_ms()
                 changes.add(
@@ -79,6 +79,15 @@ class ConsumerTargets:
         hashed = group.hash_of(group.subscribed_topics, self._topics, anew=is_stale)
         if raise_epoch or hashed != group.metadata_hash:
             changes.add(group.records.group_epoch(group_id, group.epoch + 1, hashed))
+
+    def _matched(self, expression: str, caller: Caller) -> frozenset[str]:
+        """The topics that an expression matches and the caller may describe."""
+        # Imported with the first group that needs it.
+        from kafkalite.group_coordinator.expressions import compile_expression
+
+        matches, may = compile_expression(expression), caller.may_describe
+        matched = (name for name in self._topics.names() if matches(name))
+        return frozenset(name for name in matched if may is None or may(name))
 
     def reconcile(
         self,

@@ -6,6 +6,7 @@ a second until it is compiled. So a thread looks at many names, and the results 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -17,6 +18,13 @@ _MOST_NAMES: Final = 100_000
 _MOST_RESULTS: Final = 1_000_000
 # Names that are looked at without a thread: those of topics that were created since.
 _FEW: Final = 32
+
+# A quotation, an escape, a class, the beginning of a group with a name, or any character.
+_PARTS: Final = re.compile(
+    r"\\Q.*?(?:\\E|\Z)|\\.|\[\^?\]?(?:\[:\^?\w+:\]|\\.|[^\]\\])*\]|\(\?P?<[^>]*>|.", re.DOTALL
+)
+_NAME: Final = re.compile(r"\(\?P?<([^>]*)>")
+_ESCAPED_LETTER: Final = re.compile(r"\\([^\x00-\x7f])")
 
 
 class Expression:
@@ -85,6 +93,26 @@ def has_looked_at(expression: str, names: Iterable[str]) -> bool:
     return isinstance(found, KafkaError) or (found is not None and found.knows(names))
 
 
+def as_in_java(expression: str) -> str:
+    """What RE2 is to be given for an expression that Kafka gives to RE2/J.
+
+    There is no ``\\C`` there, a group's name stands once, and a letter that is not ASCII may be
+    escaped. Raises ValueError for what is refused.
+    """
+    made: list[str] = []
+    names: set[str] = set()
+    for part in _PARTS.findall(expression):
+        name = _NAME.match(part)
+        if part == "\\C":
+            raise ValueError("invalid escape sequence: `\\C`")
+        if name is not None and name[1] in names:
+            raise ValueError(f"duplicate capture group name: `{name[1]}`")
+        if name is not None:
+            names.add(name[1])
+        made.append(part if part.startswith("\\Q") else _ESCAPED_LETTER.sub(r"\1", part))
+    return "".join(made)
+
+
 def _compiled(expression: str) -> Expression | KafkaError:
     if not expression:
         return Expression(lambda name: False)
@@ -93,8 +121,8 @@ def _compiled(expression: str) -> Expression | KafkaError:
     options = re2.Options()
     options.log_errors = False
     try:
-        pattern = re2.compile(expression, options)
-    except re2.error as error:
+        pattern = re2.compile(as_in_java(expression), options)
+    except (re2.error, ValueError) as error:
         (reason,) = error.args
         reason = reason.decode() if isinstance(reason, bytes) else reason
         return KafkaError(

@@ -99,8 +99,7 @@ def _aborted(
     offset: int,
     end_position: int,
 ) -> list[Aborted]:
-    """Those before the next entry of the offset index, even if they lie behind what is read: as in
-    Kafka, the last stable offset is no limit."""
+    """Up to the next entry of the offset index. The last stable offset is no limit, as in Kafka."""
     end = segment.offset_index.offset_behind(end_position)
     if end is None:
         end = log.log_end_offset if following is None else following.base_offset

@@ -99,10 +99,10 @@ class RequestContext(Struct):
 
     `node_id` is the node whose listener received the request. `client_id` is never None (Kafka
     treats a null client id as ""). `received_at` is in seconds of trio's clock. `may_read` says of
-    a topic whether the client may fetch from it, None if it may fetch from all. `may_write` and
-    `may_create` say the same of producing to it and of creating it. `guard_of` gives the guard of a
-    partition's first append in a transaction that another broker coordinates, or raises KafkaError;
-    it is None in one process.
+    a topic whether the client may fetch from it, None if it may fetch from all. `may_write`,
+    `may_create` and `may_describe` say the same of producing to it, of creating and of showing it.
+    `guard_of` gives the guard of a partition's first append in a transaction that another broker
+    coordinates, or raises KafkaError; it is None in one process.
     `client_software` is the name and version that the client gave itself.
     """
 
@@ -120,6 +120,7 @@ class RequestContext(Struct):
     may_read: Callable[[str], bool] | None = None
     may_write: Callable[[str], bool] | None = None
     may_create: Callable[[str], bool] | None = None
+    may_describe: Callable[[str], bool] | None = None
     guard_of: Callable[[Any], Any] | None = None
     correlation_id: int = 0
     client_port: int = 0

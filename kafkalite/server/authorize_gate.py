@@ -37,6 +37,8 @@ _CONSUMER: Final = -1
 _TOPIC_IDS_SINCE: Final = 13
 _LARGE_BYTES: Final = 32 * 1024
 _SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
+# Their members may subscribe to a regular expression, or join a group of such.
+_SUBSCRIBING: Final = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.JOIN_GROUP)
 # The APIs of each type of groups. Where that is switched off, all hear so, whatever they may do.
 _TYPE_OF: Final = {
     **dict.fromkeys((ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE), "consumer"),
@@ -96,6 +98,8 @@ def authorize_gate(authorizer: Authorizer) -> Gate:
             return _sharing(authorizer, authorized)
         if api.key is ApiKey.STREAMS_GROUP_HEARTBEAT:
             return _streaming(authorizer, authorized)
+        if api.key in _SUBSCRIBING:
+            return _subscribing(authorizer, authorized)
         return authorized
 
     return gate
@@ -262,6 +266,20 @@ def _streaming(authorizer: Authorizer, authorized: Handler) -> Handler:
         return authorized(services, context, request)
 
     return stream
+
+
+def _subscribing(authorizer: Authorizer, authorized: Handler) -> Handler:
+    """Regular expressions match what may be described. Kafka only filters: it logs no refusal."""
+
+    def subscribe(services: Services, context: RequestContext, request: Any) -> Any:
+        context.may_describe = _may_describe(_access(authorizer, context))
+        return authorized(services, context, request)
+
+    return subscribe
+
+
+def _may_describe(access: Access) -> _MayRead:
+    return lambda name: access.may(Operation.DESCRIBE, ResourceType.TOPIC, name, log=False)
 
 
 def _may_create(access: Access) -> _MayRead:

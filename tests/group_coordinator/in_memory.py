@@ -1,7 +1,7 @@
 """The world around a coordinator, in memory: its log, the topics, a client, a share coordinator."""
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kafkalite.group_coordinator import state_log
@@ -82,6 +82,7 @@ class Context:
     client_id: str = "client"
     client_host: str = "127.0.0.1"
     node_id: int = 1
+    may_describe: Callable[[str], bool] | None = None
 
 
 @dataclass

@@ -14,6 +14,7 @@ class Client:
     client_host: str
     api_version: int = 0
     client_id: str = ""
+    may_describe: None = None
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,7 @@ class Caller:
     api_version: int = 3
     client_id: str = "client"
     client_host: str = "127.0.0.1"
+    may_describe: None = None
 
 
 @dataclass

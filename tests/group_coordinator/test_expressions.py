@@ -31,6 +31,28 @@ def test_the_whole_name_matches() -> None:
     assert not compile_expression("")("")
 
 
+@pytest.mark.parametrize("expression", [r"a\C", r"(?P<n>a)(?P<n>b)", r"(?<n>a)(?P<n>b)"])
+def test_what_java_s_re2_refuses_is_refused(expression: str) -> None:
+    with pytest.raises(KafkaError) as refused:
+        compile_expression(expression)
+    assert refused.value.code == ErrorCode.INVALID_REGULAR_EXPRESSION
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [
+        (r"\é", "é"),
+        (r"[\é-\ü]", "ê"),
+        (r"\Q\C\E", r"\C"),
+        (r"[(?P<n>]+(?P<n>a)", "<na"),
+        (r"[[:alpha:](?P<n>]+(?P<n>a)(?P<m>b)", "x<nab"),
+        (r"\\C", r"\C"),
+    ],
+)
+def test_what_java_s_re2_takes_is_taken(expression: str, name: str) -> None:
+    assert compile_expression(expression)(name)
+
+
 def test_a_name_is_looked_at_once() -> None:
     seen: list[str] = []
 

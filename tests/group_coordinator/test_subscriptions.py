@@ -42,6 +42,28 @@ async def test_names_and_an_expression_add_up(autojump_clock, world):
     assert world.group().expressions == {}
 
 
+async def test_an_expression_without_topics_begins_no_epoch(autojump_clock, world):
+    """Unless another member has it, and it was looked at."""
+    first, second = (world.consumer(topics=None, regex="none.*") for _ in range(2))
+    await first.beat()
+    assert first.epoch == 1
+    await second.beat()
+    assert second.epoch == 2
+    world.set_partitions("nonesuch", 1)
+    await second.beat()
+    assert second.epoch == 3
+    await second.beat(subscribed_topic_regex="")
+    assert second.epoch == 3
+
+
+async def test_an_expression_that_finds_what_was_subscribed_begins_an_epoch(autojump_clock, world):
+    consumer = world.consumer(topics=["orders"])
+    await consumer.beat()
+    before = consumer.epoch
+    await consumer.beat(subscribed_topic_regex="ord.*")
+    assert consumer.epoch == before + 1
+
+
 def test_a_malformed_subscription_is_logged_with_group_and_member(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -234,7 +234,7 @@ def test_aborted_transactions_are_those_of_the_slice_that_is_read(disk: Disk) ->
 
 
 def test_aborted_transactions_behind_an_open_one_are_told(disk: Disk) -> None:
-    """As in Kafka, which looks to the next entry of the index, or to the end of the segment."""
+    """Kafka looks to the next entry of the index, or to the end of the segment."""
     log = disk.log()
     Producer(disk, log, producer_id=1).append(0, transactional=True)
     other = Producer(disk, log, producer_id=2)

@@ -178,6 +178,27 @@ def test_what_one_principal_may_is_no_answer_for_another(api_key: ApiKey) -> Non
     assert allowed == [True, False, True]
 
 
+async def test_an_expression_matches_what_the_member_may_describe(users: Users) -> None:
+    """A group that begins to look at its expression: later rights do not change what it found."""
+    root, alice = await users.user("root"), await users.user("alice")
+    topic_id = await id_of_secret(root)
+    await grant(users, allow(Operation.READ, ResourceType.GROUP, "g", resource_pattern_type=4))
+    await root.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=["g1", "g2"]))
+    found = []
+    for name in ("g1", "g2"):
+        request = ConsumerGroupHeartbeatRequest(
+            group_id=name,
+            member_id="m",
+            rebalance_timeout_ms=1000,
+            subscribed_topic_regex="se.*",
+            topic_partitions=[],
+        )
+        joined = await alice.ask(request, 1)
+        found.append([each.topic_id for each in joined.assignment.topic_partitions])
+        await grant(users, allow(Operation.DESCRIBE, ResourceType.TOPIC, "secret"))
+    assert found == [[], [topic_id]]
+
+
 async def test_rights_count_from_the_next_request_on(users: Users) -> None:
     alice = await users.user("alice")
     request = heartbeat.HeartbeatRequest("g", 1, "m")
