@@ -61,6 +61,7 @@ class ConsumerTargets:
         for expression in group.expressions.keys() - used:
             changes.add(consumer_records.no_regular_expression(group_id, expression))
         is_stale, group.is_metadata_stale = group.is_metadata_stale, False
+        found_others = False
         for expression in used:
             if not is_stale and expression in group.expressions:
                 continue
@@ -68,7 +69,7 @@ class ConsumerTargets:
                 group.is_metadata_stale = True
                 continue
             topics = self._matched(expression, caller)
-            raise_epoch |= topics != group.expressions.get(expression, frozenset())
+            found_others |= topics != group.expressions.get(expression, frozenset())
             if topics != group.expressions.get(expression):
                 now_ms = self._services.now_ms()
                 changes.add(
@@ -77,8 +78,10 @@ class ConsumerTargets:
                     )
                 )
         hashed = group.hash_of(group.subscribed_topics, self._topics, anew=is_stale)
-        if raise_epoch or hashed != group.metadata_hash:
-            changes.add(group.records.group_epoch(group_id, group.epoch + 1, hashed))
+        # In Kafka what an expression finds comes later, and raises the epoch by itself.
+        raised = raise_epoch + found_others or hashed != group.metadata_hash
+        if raised:
+            changes.add(group.records.group_epoch(group_id, group.epoch + raised, hashed))
 
     def _matched(self, expression: str, caller: Caller) -> frozenset[str]:
         """The topics that an expression matches and the caller may describe."""

@@ -94,7 +94,7 @@ def has_looked_at(expression: str, names: Iterable[str]) -> bool:
 
 
 def as_in_java(expression: str) -> str:
-    """What RE2 is to be given for an expression that Kafka gives to RE2/J.
+    """The text for RE2 that means what Kafka's RE2/J makes of the expression.
 
     There is no ``\\C`` there, a group's name stands once, and a letter that is not ASCII may be
     escaped. Raises ValueError for what is refused.

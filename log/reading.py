@@ -127,18 +127,19 @@ def _aborted_entries(log: LogState, offset: int, upper_bound: int) -> list[Entry
 def offset_for_timestamp(log: LogState, timestamp: int) -> TimestampAndOffset | None:
     """The first record that is not earlier than `timestamp`, if there is one.
 
+    Kafka looks into one segment only, the first with such a record, even if that one was deleted
+    with DeleteRecords: then there is none, whatever is behind it.
+
     Raises:
         KafkaError: KAFKA_STORAGE_ERROR, CORRUPT_MESSAGE.
     """
     log.check_online()
     try:
-        segments = log.segments.since(log.log_start_offset)
+        segments = list(log.segments)
         _have_times(segments)
         for segment in segments:
             if segment.size and segment.largest.timestamp >= timestamp:
-                found = segment.find_timestamp(timestamp, log.log_start_offset)
-                if found is not None:
-                    return found
+                return segment.find_timestamp(timestamp, log.log_start_offset)
     except OSError as error:
         raise log.storage_error(error) from error
     return None

@@ -86,7 +86,10 @@ Predicate = Callable[[LogSegment, int], bool]
 
 
 def _before_start(log: LogState, now_ms: int) -> Predicate:
-    return lambda segment, next_offset: next_offset <= log.log_start_offset
+    """The active segment stays, even if all its records were deleted. Its times are still told."""
+    return lambda segment, next_offset: (
+        next_offset <= log.log_start_offset and segment is not log.segments.active
+    )
 
 
 def _over_size(log: LogState, now_ms: int) -> Predicate:

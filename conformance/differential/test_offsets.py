@@ -68,6 +68,20 @@ def test_times_of_deleted_records(pair: Pair, topic: str, offset: int) -> None:
         pair.ask(ApiKey.LIST_OFFSETS, 11, listing(topic, when(timestamp)))
 
 
+@pytest.mark.parametrize("offset", [3, 4, 5, 8, 9, 11, 14])
+def test_times_of_deleted_segments(pair: Pair, topic: str, offset: int) -> None:
+    """A time is looked for in one segment, whether it is deleted or not."""
+    pair.create_topic(topic, segment_ms="1000", retention_ms="-1")
+    for timestamp in (1000, 1500, 3000, 2999, 1100, 6000, 1000):
+        records = build_batch([Record(timestamp=timestamp + i, value=b"v") for i in (0, 1)])
+        pair.ask(ApiKey.PRODUCE, 12, producing(topic, 12, records))
+    partitions = [DeleteRecordsPartition(partition_index=0, offset=offset)]
+    deleted = DeleteRecordsTopic(name=topic, partitions=partitions)
+    pair.ask(ApiKey.DELETE_RECORDS, 2, DeleteRecordsRequest(topics=[deleted], timeout_ms=5000))
+    for timestamp in (*range(-1, -6, -1), 0, 1001, 1100, 1101, 1501, 2500, 3001, 3500, 6001, 6002):
+        pair.ask(ApiKey.LIST_OFFSETS, 11, listing(topic, when(timestamp)))
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_mistakes(pair: Pair, topic: str, version: int) -> None:
     pair.create_topic(topic)

@@ -144,11 +144,23 @@ def test_the_first_record_that_is_not_earlier(
 
 def test_deleted_records_have_no_time(disk: Disk) -> None:
     log = timed(disk, 100, 500, 300, 200, 700, 400)
-    log.delete_records_before(2)
-    assert log.offset_for_timestamp(0) == (300, 2)
+    log.delete_records_before(1)
+    assert log.segments.base_offsets[:2] == [0, 2]
+    assert log.offset_for_timestamp(0) == (500, 1)
     log.delete_records_before(5)
-    assert log.offset_for_timestamp(0) == (400, 5)
-    assert log.offset_for_timestamp(500) is None
+    assert log.offset_for_timestamp(0) is None
+
+
+def test_no_other_segment_is_searched_than_the_first_with_such_a_time(disk: Disk) -> None:
+    """Its record was deleted, and Kafka looks no further. Deleted segments count, too."""
+    log = timed(disk, 500, 100, 300, 600)
+    assert log.segments.base_offsets == [0, 2]
+    log.delete_records_before(1)
+    assert log.offset_for_timestamp(100) == (100, 1)
+    assert log.offset_for_timestamp(300) is None
+    assert log.offset_for_timestamp(501) == (600, 3)
+    log.delete_records_before(2)
+    assert log.offset_for_timestamp(300) is None
 
 
 def test_the_first_record_with_the_largest_timestamp(disk: Disk) -> None:
@@ -308,7 +320,7 @@ def test_segments_before_the_log_start_are_not_searched(disk: Disk) -> None:
     log.max_timestamp_offset()
     log.delete_records_before(COUNT - 2)
     files.count = 0
-    assert log.offset_for_timestamp(0) == (disk.now_ms - 10, COUNT - 2)
+    assert log.offset_for_timestamp(0) is None
     assert files.count < 10
 
 

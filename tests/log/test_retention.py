@@ -147,9 +147,19 @@ def test_deleted_records(disk: Any, values: Any) -> None:
 def test_deleted_records_go_from_compacted_topics_too(disk: Any) -> None:
     log = filled(disk)
     log.config = config(cleanup_policy=("compact",))
+    active = log.segments.active.base_offset
     log.delete_records_before(20)
     assert log.retain() > 3
-    assert log.segments.base_offsets == [20]
+    assert log.segments.base_offsets == [active]
+
+
+def test_the_active_segment_stays_when_all_its_records_are_deleted(disk: Any) -> None:
+    log = filled(disk)
+    active = log.segments.active
+    log.delete_records_before(20)
+    log.retain()
+    assert (log.segments.active, log.log_start_offset) == (active, 20)
+    assert log.max_timestamp_offset() is not None
 
 
 def test_while_the_disk_is_waited_for_the_log_goes_on(disk: Any, values: Any) -> None:
