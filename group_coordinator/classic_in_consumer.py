@@ -222,10 +222,6 @@ class ClassicInConsumer:
         if generation_id != member.member_epoch:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         self._consumer.put_off(group, member_id)
-        if group.is_metadata_stale:
-            changes = self._consumer.changes(group)
-            self._consumer.targets.refresh(changes, raise_epoch=False)
-            self._consumer.commit(changes)
         if (
             member.member_epoch < group.epoch
             or member.state is MemberState.UNREVOKED

@@ -54,10 +54,10 @@ async def test_a_group_is_described(autojump_clock, world):
     consumer = world.consumer(instance_id="one", rack_id="here", regex="pay.*")
     await consumer.beat()
     group = await world.describe_consumer()
-    assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 2, 2)
+    assert (group.group_state, group.group_epoch, group.assignment_epoch) == ("Stable", 3, 3)
     assert group.assignor_name == "uniform"
     (member,) = group.members
-    assert (member.instance_id, member.rack_id, member.member_epoch) == ("one", "here", 2)
+    assert (member.instance_id, member.rack_id, member.member_epoch) == ("one", "here", 3)
     assert member.subscribed_topic_names == ["orders"]
     assert member.subscribed_topic_regex == "pay.*"
     assert member.member_type == 1
