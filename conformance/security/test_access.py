@@ -23,6 +23,8 @@ from conformance.security.requests.access import OWNERS
 from kafkalite.apis import APIS
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import InvalidMessage
+from kafkalite.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
+from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.create_acls import AclCreation, CreateAclsRequest
 from kafkalite.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -42,6 +44,8 @@ READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = 3, 4, 5, 6, 7, 8
 CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE = 9, 10, 11, 12
 CREATE_TOKENS, DESCRIBE_TOKENS, TWO_PHASE_COMMIT = 13, 14, 15
 ALL = 2
+# There is no coordinator, or it loads.
+NOT_YET = (14, 15, 16)
 TOPIC, GROUP, CLUSTER, TRANSACTION, TOKEN, USER = range(2, 8)
 NAMES = {
     TOPIC: "open-",
@@ -248,6 +252,37 @@ def wait_for_acls(each: SecuredKafka | SecuredKafkalite, acls: list[AclCreation]
                 for resource in answer.resources
                 for acl in resource.acls
             }
+
+
+@pytest.mark.usefixtures("pair")
+def test_an_expression_finds_what_may_be_described(secured: Brokers) -> None:
+    """Apache Kafka looks after the first heartbeat, kafkalite before its answer."""
+    for each in secured:
+        acls = [acl(GROUP, READ), acl(GROUP, DESCRIBE), acl(TOPIC, DESCRIBE)]
+        with logged_in(each.address(), "root") as root:
+            root.ask(DeleteAclsRequest(filters=[everything_of("User:alice")]))
+            root.ask(CreateAclsRequest(creations=acls))
+        wait_for_acls(each, acls)
+        beat = ConsumerGroupHeartbeatRequest(
+            group_id="open-by-expression",
+            member_id="m",
+            rebalance_timeout_ms=10_000,
+            topic_partitions=[],
+            subscribed_topic_regex="(open|shut)-topic",
+        )
+        with logged_in(each.address(), "alice") as alice:
+            deadline = time.monotonic() + SECONDS
+            while (answer := alice.ask(beat)).member_epoch < 2:
+                assert answer.error_code in (0, *NOT_YET), answer
+                assert time.monotonic() < deadline
+                if answer.error_code:
+                    continue
+                beat = ConsumerGroupHeartbeatRequest(
+                    group_id=beat.group_id, member_id="m", member_epoch=answer.member_epoch
+                )
+            described = alice.ask(ConsumerGroupDescribeRequest(group_ids=[beat.group_id]))
+        topics = described.groups[0].members[0].target_assignment.topic_partitions
+        assert [topic.topic_name for topic in topics] == ["open-topic"], each
 
 
 def test_super_users_are_told_the_same(secured: Brokers, pair: Pair) -> None:
