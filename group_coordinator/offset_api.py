@@ -105,8 +105,14 @@ class OffsetRequests:
 
         Yields between many partitions. Whether the member may commit is asked before and after.
         """
-        commit = Commit(self._config, self._topics, self._now_ms(), retention_ms)
         shard, is_transactional = shard_of(), producer is not None
+        commit = Commit(
+            self._config,
+            self._topics,
+            self._now_ms(),
+            retention_ms,
+            is_transactional=is_transactional,
+        )
         is_any_there = False
         for start in range(0, len(topics), CHECKED_AT_ONCE):
             if is_any_there := self._is_any_there(topics[start : start + CHECKED_AT_ONCE]):

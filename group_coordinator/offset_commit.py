@@ -44,11 +44,27 @@ PartitionOutcome = tuple[int, int]
 class Commit:
     """The commits of a request, checked partition by partition, then written at once."""
 
-    __slots__ = ("_committed", "_config", "_expire_ms", "_now_ms", "_topics", "records")
+    __slots__ = (
+        "_committed",
+        "_config",
+        "_expire_ms",
+        "_is_transactional",
+        "_now_ms",
+        "_topics",
+        "records",
+    )
 
     def __init__(
-        self, config: GroupConfig, topics: TopicsView, now_ms: int, retention_ms: int = NO_TIMESTAMP
+        self,
+        config: GroupConfig,
+        topics: TopicsView,
+        now_ms: int,
+        retention_ms: int = NO_TIMESTAMP,
+        *,
+        is_transactional: bool = False,
     ) -> None:
+        """Kafka does not keep the topic's id with what is committed in a transaction."""
+        self._is_transactional = is_transactional
         self._config = config
         self._topics = topics
         self._now_ms = now_ms
@@ -76,8 +92,9 @@ class Commit:
         longest_metadata = self._config.offset_metadata_max_bytes
         now_ms, expire_ms, records = self._now_ms, self._expire_ms, self.records
         encoder: state_log.CommitEncoder | None = None
+        kept_id = NO_TOPIC_ID if self._is_transactional else topic_id
         if count:
-            encoder = state_log.CommitEncoder(group_id, topic, topic_id, now_ms, expire_ms)
+            encoder = state_log.CommitEncoder(group_id, topic, kept_id, now_ms, expire_ms)
         of_topic: list[tuple[int, CommittedOffset]] = []
         for partition, offset, leader_epoch, metadata in partitions:
             metadata = metadata or ""
@@ -89,7 +106,7 @@ class Commit:
                 continue
             if check_committed is not None:
                 check_committed(topic_id, partition)
-            committed = CommittedOffset(offset, leader_epoch, metadata, now_ms, expire_ms, topic_id)
+            committed = CommittedOffset(offset, leader_epoch, metadata, now_ms, expire_ms, kept_id)
             of_topic.append((partition, committed))
             records.append(encoder.record(partition, offset, leader_epoch, metadata))
             outcomes.append((partition, 0))

@@ -36,6 +36,7 @@ from kafkalite.wire.record_batch import (
     LOG_OVERHEAD,
     MAGIC,
     NO_PRODUCER_ID,
+    NO_SEQUENCE,
     NO_TIMESTAMP,
     RecordBatch,
     iterate_batches,
@@ -153,6 +154,7 @@ class Log(LogState):
         producer: tuple[int, int] | None = None,
         verification_guard: VerificationGuard | None = None,
         codec: Compression = Compression.NONE,
+        base_sequence: int = NO_SEQUENCE,
     ) -> int:
         """Append keys and values, at least one pair, as one batch; returns its base offset.
 
@@ -162,7 +164,7 @@ class Log(LogState):
         RECORD_LIST_TOO_LARGE, INVALID_PRODUCER_EPOCH, INVALID_TXN_STATE, KAFKA_STORAGE_ERROR.
         """
         config = self.config
-        batch = trusted_batch(pairs, timestamp, producer, codec)
+        batch = trusted_batch(pairs, timestamp, producer, codec, base_sequence)
         if not config.keeps_batches or batch.size_bytes > config.max_batch_bytes:
             head = pack_head(0, batch.size_bytes - LOG_OVERHEAD, leader_epoch, MAGIC, batch.crc)
             return self.append(

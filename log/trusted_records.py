@@ -24,6 +24,10 @@ from kafkalite.wire.record_format import write_varint
 Pair = tuple[bytes, bytes | None]
 """Key and value; None is a tombstone."""
 
+# The base sequence of what coordinators of groups and share groups write, though most of it has no
+# producer: Kafka's CoordinatorRuntime counts from 0.
+COORDINATOR_SEQUENCE: Final = 0
+
 _pack_under_crc: Final = Struct(">hiqqqhii").pack
 _NO_PRODUCER: Final = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
@@ -33,6 +37,7 @@ def trusted_batch(
     timestamp: int,
     producer: tuple[int, int] | None = None,
     codec: Compression = Compression.NONE,
+    base_sequence: int = NO_SEQUENCE,
 ) -> AcceptedBatch:
     """One batch of at least one pair, with `timestamp` in milliseconds for all.
 
@@ -50,7 +55,7 @@ def trusted_batch(
         timestamp,
         producer_id,
         producer_epoch,
-        NO_SEQUENCE,
+        base_sequence,
         count,
     )
     under_crc = head + records
@@ -63,7 +68,7 @@ def trusted_batch(
         timestamp,
         producer_id,
         producer_epoch,
-        NO_SEQUENCE,
+        base_sequence,
         count,
     )
 

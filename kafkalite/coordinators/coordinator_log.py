@@ -18,6 +18,7 @@ from kafkalite.group_coordinator.state_log import (
     StateRecord,
 )
 from kafkalite.log.loggers import logger_of
+from kafkalite.log.trusted_records import COORDINATOR_SEQUENCE
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.wire.control_records import ControlRecordType, read_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
@@ -102,12 +103,15 @@ class ConsumerOffsetsLog:
             target = self._partition(partition)
             _check_size(target.log, records)
             if producer_id == NO_PRODUCER_ID:
-                return target.append_trusted(records, now_ms)
+                return target.append_trusted(records, now_ms, base_sequence=COORDINATOR_SEQUENCE)
             # Verified before it was asked for (apis/txn_offset_commit.py).
             guard = target.log.start_verification(
                 producer_id, NO_SEQUENCE, producer_epoch, supports_epoch_bump=False
             )
-            return target.append_trusted(records, now_ms, (producer_id, producer_epoch), guard)
+            producer = (producer_id, producer_epoch)
+            return target.append_trusted(
+                records, now_ms, producer, guard, base_sequence=COORDINATOR_SEQUENCE
+            )
         except KafkaError as error:
             raise as_answered(error) from error
 

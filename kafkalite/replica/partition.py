@@ -19,7 +19,7 @@ from kafkalite.log.verification import VerificationGuard
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_batch import NO_TIMESTAMP
+from kafkalite.wire.record_batch import NO_SEQUENCE, NO_TIMESTAMP
 
 if TYPE_CHECKING:
     from kafkalite.replication.fetch_state import FetchState
@@ -244,6 +244,7 @@ class Partition:
         producer: tuple[int, int] | None = None,
         verification_guard: VerificationGuard | None = None,
         codec: Compression = Compression.NONE,
+        base_sequence: int = NO_SEQUENCE,
     ) -> int:
         """`append` of a coordinator's keys and values as one batch; its base offset.
 
@@ -252,7 +253,13 @@ class Partition:
         self.check_in_sync()
         log = self.log
         base_offset = log.append_trusted(
-            pairs, timestamp, self.leader_epoch, producer, verification_guard, codec
+            pairs,
+            timestamp,
+            self.leader_epoch,
+            producer,
+            verification_guard,
+            codec,
+            base_sequence,
         )
         self._advance_high_watermark()
         self.watchers.check_and_complete()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafkalite.wire.errors import ErrorCode
+from tests.group_coordinator.transactional_offsets import txn_commit
 
 
 async def test_too_much_metadata_is_refused_for_that_partition(autojump_clock, world):
@@ -25,6 +26,16 @@ async def test_what_does_not_exist_cannot_be_committed(autojump_clock, world):
 async def test_a_request_is_one_batch(autojump_clock, world):
     await world.commit(("orders", 0, 7), ("orders", 1, 8), ("payments", 1, 9))
     assert [len(batch) for batch in world.log.batches] == [3]
+
+
+async def test_a_topic_s_id_is_kept_unless_in_a_transaction(autojump_clock, world):
+    """Kafka writes none there."""
+    await world.commit(("orders", 0, 7))
+    await txn_commit(world, 1, "orders", 0, 8)
+    (_, plain), (_, transactional) = (batch[0] for batch in world.log.batches)
+    topic_id = world.topics.topic_id("orders").bytes
+    assert topic_id in plain
+    assert topic_id not in transactional
 
 
 async def test_a_commit_that_cannot_be_written_has_not_happened(autojump_clock, world):

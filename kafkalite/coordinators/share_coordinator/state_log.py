@@ -9,6 +9,7 @@ from uuid import UUID
 from kafkalite.coordinators.coordinator_log import READ_BYTES, as_answered, decoded_records_of
 from kafkalite.coordinators.share_coordinator.share_state import Record
 from kafkalite.group_coordinator.java_hash import partition_of_key
+from kafkalite.log.trusted_records import COORDINATOR_SEQUENCE
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
 from kafkalite.wire.compression import Compression
@@ -107,7 +108,9 @@ class ShareStateLog:
             raise as_answered(error) from error
 
     def _write(self, partition: Partition, records: Sequence[Record]) -> int:
-        return partition.append_trusted(records, self._now_ms(), codec=self._codec)
+        return partition.append_trusted(
+            records, self._now_ms(), codec=self._codec, base_sequence=COORDINATOR_SEQUENCE
+        )
 
     def replay(self, index: int) -> Iterator[tuple[int, object, object | None]]:
         """Offset, key and value of all records, in order."""

@@ -82,6 +82,21 @@ async def test_a_damaged_group_log_takes_only_its_groups_along(
         assert await commit(client, groups[1]) == 0
 
 
+async def test_batches_count_from_0_as_in_kafka(tmp_path: Path, connect: Any) -> None:
+    """Even without a producer: clients that read the topic see it."""
+    async with running(tmp_path, offsets_topic_num_partitions=1) as broker:
+        broker.create_topic("t")
+        client = await connect(broker)
+        assert await coordinator_code(client, "a") == 0
+        assert await commit(client, "a") == 0
+        place = directory_of(broker, "__consumer_offsets", 0)
+        (log,) = (place / "__consumer_offsets-0").glob("*.log")
+        found = [
+            (batch.producer_id, batch.base_sequence) for batch in iterate_batches(log.read_bytes())
+        ]
+    assert found == [(-1, 0)]
+
+
 async def test_what_takes_long_to_load_is_loaded_beside_clients(
     tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
