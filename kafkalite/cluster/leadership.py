@@ -105,12 +105,15 @@ def after_restart(
 ) -> PartitionChangeRecord | None:
     """A new leader epoch for a leader that was away with its whole process.
 
-    In Kafka such a leader resigns and is elected again; what clients see of it is an epoch that
-    they did not know, and that they must look at (KIP-320).
+    What clients see of it is an epoch that they did not know, and that they must look at (KIP-320).
+    A leader that is alone in sync resigns, as in Kafka: that is an epoch, too, and it gets the next
+    one when it is back.
     """
-    if state.leader_id == NO_LEADER:
+    leader = state.leader_id
+    if leader == NO_LEADER:
         return None
-    return PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=state.leader_id)
+    next_leader = NO_LEADER if state.in_sync_replicas == [leader] else leader
+    return PartitionChangeRecord(partition_id=index, topic_id=topic_id, leader=next_leader)
 
 
 def elect_preferred(

@@ -15,7 +15,7 @@ from uuid import UUID
 from kafkalite.cluster.cluster import Cluster, Decision, Endpoint
 from kafkalite.cluster.features import BOOTSTRAP_FEATURES, SUPPORTED_FEATURES
 from kafkalite.cluster.ids import Ids
-from kafkalite.cluster.image import ALL_BROKERS, BROKER_RESOURCE
+from kafkalite.cluster.image import ALL_BROKERS, BROKER_RESOURCE, NO_LEADER
 from kafkalite.cluster.image_records import records_of
 from kafkalite.cluster.leadership import after_restart
 from kafkalite.cluster.metadata_log import MetadataLog
@@ -185,6 +185,7 @@ class SoleController(Cluster):
         if not self.image.features:
             self.write(self._bootstrap_records())
         restarted = at_once(partition_changes(self.image, after_restart))
+        self.write([record for record in restarted if _resigns(record)])
         for node_id in sorted(self.image.brokers.keys() - endpoints.keys()):
             if not self.image.brokers[node_id].fenced:
                 self.fence(node_id)
@@ -197,7 +198,8 @@ class SoleController(Cluster):
     def _is_led_by(self, record: object) -> bool:
         assert isinstance(record, PartitionChangeRecord)
         topic = self.image.topics_by_id[record.topic_id]
-        return topic.partitions[record.partition_id].leader_id == record.leader
+        leader_id = topic.partitions[record.partition_id].leader_id
+        return not _resigns(record) and leader_id == record.leader
 
     def register(self, node_id: int, endpoints: Mapping[str, Endpoint]) -> None:
         """A node comes up: it joins the in-sync replicas of all it holds, and may lead."""
@@ -355,3 +357,8 @@ class SoleController(Cluster):
         if not self.has_producer_id(node_id):
             at_once(self.taking_producer_ids(node_id))
         return self._producer_ids[node_id].popleft()
+
+
+def _resigns(record: object) -> bool:
+    """True if it leaves a partition without a leader until that one is back."""
+    return isinstance(record, PartitionChangeRecord) and record.leader == NO_LEADER

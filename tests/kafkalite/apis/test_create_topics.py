@@ -231,7 +231,7 @@ async def test_ids_and_configs_are_the_same_after_a_restart(tmp_path: Path) -> N
         assert topic is not None
         assert topic.configs == {"retention.ms": "5"}
         assert [partition.log.config.retention_ms for partition in topic.partitions] == [5, 5]
-        assert [partition.leader_epoch for partition in topic.partitions] == [1, 1]
+        assert [partition.leader_epoch for partition in topic.partitions] == [2, 2]
 
 
 async def test_too_many_partitions_at_once(client: Any) -> None:

@@ -52,6 +52,11 @@ def state_of(replicas: list[int], in_sync: list[int], leader: int) -> PartitionS
             after_restart(TOPIC_ID, 0, state_of([1, 2], [1, 2], 1)),
             PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, leader=1),
         ),
+        # Nobody else is in sync: it resigns, and is elected when it is back.
+        (
+            after_restart(TOPIC_ID, 0, state_of([1, 2], [1], 1)),
+            PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, leader=-1),
+        ),
         (after_restart(TOPIC_ID, 0, state_of([1], [], -1)), None),
     ],
 )
