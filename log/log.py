@@ -325,11 +325,11 @@ class Log(LogState):
         """Delete the segments that retention does not keep; returns how many."""
         return without_threads(self.retaining())
 
-    def retaining(self) -> Pieces[int]:
+    def retaining(self, *, takes_active: bool = False) -> Pieces[int]:
         """The same as `retain`, in pieces; it yields its waits for the disk."""
         self.check_online()
         try:
-            return (yield from retention.retaining(self, self.now_ms()))
+            return (yield from retention.retaining(self, self.now_ms(), takes_active=takes_active))
         except OSError as error:
             raise self.storage_error(error) from error
 

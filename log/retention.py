@@ -47,9 +47,10 @@ def retain(log: LogState, now_ms: int) -> int:
     return without_threads(retaining(log, now_ms))
 
 
-def retaining(log: LogState, now_ms: int) -> Pieces[int]:
+def retaining(log: LogState, now_ms: int, *, takes_active: bool = False) -> Pieces[int]:
     """Delete the segments that are too old, too many, or before the log start offset.
 
+    With `takes_active` the active one goes, too, if it is all before the log start offset.
     Returns the number of segments. Raises OSError: a segment that could not be renamed stays in the
     log.
     """
@@ -61,7 +62,11 @@ def retaining(log: LogState, now_ms: int) -> Pieces[int]:
     count = 0
     try:
         for is_asked, must_go, why in (
-            (True, _before_start, "it is before the log start offset"),
+            (
+                True,
+                _all_before_start if takes_active else _before_start,
+                "it is before the log start offset",
+            ),
             (config.delete and config.retention_bytes >= 0, _over_size, "retention.bytes"),
             (config.delete and config.retention_ms >= 0, _too_old, "retention.ms"),
         ):
@@ -83,6 +88,10 @@ def _is_over(log: LogState, round_: object) -> bool:
 
 # True if a segment is to go; the offset is where the next one begins, or the log's end.
 Predicate = Callable[[LogSegment, int], bool]
+
+
+def _all_before_start(log: LogState, now_ms: int) -> Predicate:
+    return lambda segment, next_offset: next_offset <= log.log_start_offset
 
 
 def _before_start(log: LogState, now_ms: int) -> Predicate:

@@ -254,7 +254,7 @@ class MetadataLog:
             oldest, following = self.snapshots[:2]
             log.advance_high_watermark(log.log_end_offset)
             log.delete_records_before(min(following.end_offset, log.log_end_offset))
-            yield from log.retaining()
+            yield from log.retaining(takes_active=True)
             wait = DiskWait(partial(log.files.unlink, oldest.path(log.directory)))
             yield wait
             wait.finish()

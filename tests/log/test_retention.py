@@ -160,6 +160,8 @@ def test_the_active_segment_stays_when_all_its_records_are_deleted(disk: Any) ->
     log.retain()
     assert (log.segments.active, log.log_start_offset) == (active, 20)
     assert log.max_timestamp_offset() is not None
+    without_threads(log.retaining(takes_active=True))
+    assert log.segments.base_offsets == [20]
 
 
 def test_while_the_disk_is_waited_for_the_log_goes_on(disk: Any, values: Any) -> None:
