@@ -17,6 +17,7 @@ class Caller(Protocol):
     def client_host(self) -> str:
         """The address as Java writes it: each group of IPv6, and IPv4 within IPv6 as IPv4."""
         ...
+
     @property
     def may_describe(self) -> Callable[[str], bool] | None:
         """True of a topic that may be shown to it; None if all may."""

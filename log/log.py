@@ -195,11 +195,7 @@ class Log(LogState):
     ) -> BatchMetadata | None:
         """Write a batch of a producer's data, or return the one that it repeats."""
         duplicate = self.producer_state.check(
-            batch,
-            base_offset,
-            origin,
-            guard,
-            must_be_verified=self.config.verify_transactions,
+            batch, base_offset, origin, guard, must_be_verified=self.config.verify_transactions
         )
         if duplicate is None:
             self._commit(batch, base_offset, leader_epoch, now_ms)
