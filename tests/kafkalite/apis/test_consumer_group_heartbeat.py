@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,14 @@ import trio
 
 from kafkalite.group_coordinator import expressions
 from kafkalite.group_coordinator.expressions import Expression
+from kafkalite.requests.slices import AT_ONCE
+from kafkalite.security.authorizer import Authorizer
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from tests.kafkalite.conftest import Client
 from tests.kafkalite.group_requests import find, with_words
+from tests.kafkalite.longest_turn import longest_turn
 
 
 def first(member_id: str) -> ConsumerGroupHeartbeatRequest:
@@ -142,3 +146,33 @@ async def test_an_expression_is_looked_at_while_its_group_is_loaded(
         await joined_or_found(b, joins=False)
         assert expressions.has_looked_at("wo.*", [])
     assert len(compiled_in) == 2
+
+
+async def test_the_authorizer_is_asked_for_many_topics_in_a_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An expression matches what its member may describe."""
+    is_allowed = Authorizer.is_allowed
+
+    def slowly(self: Authorizer, *question: Any, **options: Any) -> bool:
+        until = time.thread_time() + 0.0003
+        while time.thread_time() < until:
+            pass
+        return question[-1] != "t7" and is_allowed(self, *question, **options)
+
+    config = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "allow.everyone.if.no.acl.found": "true",
+    }
+    async with a_broker(config) as b:
+        for number in range(AT_ONCE + 1):
+            b.create_topic(f"t{number}", partitions=1)
+        host, _, port = b.bootstrap.rpartition(":")
+        async with await trio.open_tcp_stream(host, int(port)) as stream:
+            client = Client(stream)
+            await find(client)
+            monkeypatch.setattr(Authorizer, "is_allowed", slowly)
+            with longest_turn() as longest:
+                joined = await client.ask(by_expression("t.*"), 1)
+    assert len(joined.assignment.topic_partitions) == AT_ONCE
+    assert longest.seconds < 0.02
