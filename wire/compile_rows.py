@@ -16,9 +16,11 @@ tagged fields are passed over.
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from itertools import starmap
 from struct import Struct
+from types import ModuleType
 from typing import Any, Final, cast
 from uuid import UUID
 
@@ -27,7 +29,15 @@ from kafkalite.wire.compile_parse import Parser, ParserWriter
 from kafkalite.wire.compile_source import FEW, FORMATS, Mode, format_of_numbers
 from kafkalite.wire.fields import NO_UUID, FieldType, plain_nullable_string
 from kafkalite.wire.rows import default_row, default_value
-from kafkalite.wire.schema import Field, KeptRow, Shape, fields_of, has_kept_rows
+from kafkalite.wire.schema import (
+    Field,
+    KeptRow,
+    Kind,
+    Shape,
+    fields_of,
+    has_kept_rows,
+    message_of,
+)
 
 # The parsers that compile_c.py writes: for views or not, whole or not, in which mode.
 _IN_MACHINE_CODE: Final = {
@@ -261,11 +271,21 @@ def name_in_machine_code(kind: str, class_: type[Any], version: int) -> str:
     return f"{kind}_{class_.__name__}_{version}"
 
 
-def in_machine_code(kind: str, class_: type[Any], version: int) -> Any | None:
-    """The function that compile_c.py wrote when the package was built, if it did."""
-    module = f"kafkalite.wire._rows_{class_.__module__.rpartition('.')[2]}"
+@cache
+def machine_code_of(api: str) -> ModuleType | None:
+    """The module that compile_c.py wrote when the package was built, if it did.
+
+    To import it takes a millisecond or two, and so does it to find that it is not there.
+    """
     try:
-        functions = import_module(module)
+        return import_module(f"kafkalite.wire._rows_{api}")
     except ImportError:
         return None
+
+
+def in_machine_code(kind: str, class_: type[Any], version: int) -> Any | None:
+    """A function of that module."""
+    if message_of(class_).kind not in (Kind.REQUEST, Kind.RESPONSE):
+        return None
+    functions = machine_code_of(class_.__module__.rpartition(".")[2])
     return getattr(functions, name_in_machine_code(kind, class_, version), None)

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from kafkalite.config.releases import Release
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.compile_rows import machine_code_of
 
 # Each handler takes and returns the messages or rows of its API; the table holds them all.
 # tests/kafkalite/apis/test_table.py compares their annotations with the API's messages.
@@ -66,6 +67,8 @@ class Api(Struct, frozen=True):
         handle = cast(Handler, self._module().handle)
         for name in self.needs:
             importlib.import_module(f"kafkalite.{name}")
+        if self.rows:
+            machine_code_of(self.key.name.lower())
         _loaded.add(self.key)
         return handle
 

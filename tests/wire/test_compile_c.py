@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
@@ -21,6 +22,7 @@ from kafkalite.wire.compile_rows import (
     RowBuilderWriter,
     RowParserWriter,
     in_machine_code,
+    machine_code_of,
     name_in_machine_code,
 )
 from kafkalite.wire.compile_source import FORMATS, Mode
@@ -95,6 +97,14 @@ def test_a_name_has_one_meaning() -> None:
         definitions.add("a", "a = 2")
 
 
+@pytest.fixture
+def looked_for_anew() -> Iterator[None]:
+    machine_code_of.cache_clear()
+    yield
+    machine_code_of.cache_clear()
+
+
+@pytest.mark.usefixtures("looked_for_anew")
 def test_machine_code_is_used_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = ModuleType("kafkalite.wire._rows_heartbeat")
     monkeypatch.setitem(sys.modules, module.__name__, module)
