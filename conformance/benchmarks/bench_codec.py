@@ -3,9 +3,10 @@
     python -m conformance.benchmarks.bench_codec
 
 Microseconds. Each codec turns the same bytes of a body into its own typed message and back; a star
-marks where kafkalite is not the fastest. (kio has parsed with an extension in machine code since
-0.6.1, which Python cannot catch up with; it builds in Python. wire/README.md has the figures.) Then
-whole requests with their headers as a broker meets them, and what importing costs.
+marks where kafkalite is not the fastest. "Its rows" are what the broker makes of requests of hot
+APIs, and of its responses to them: tuples, in machine code in the compiled build. (kio has parsed
+with an extension in machine code since 0.6.1. It builds in Python. wire/README.md has the figures.)
+Then whole requests with their headers as a broker meets them, and what importing costs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,12 @@ from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
+from kafkalite.apis import APIS
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_request, encode_request, encode_response
+from kafkalite.wire.compile_rows import RowBuilderWriter, RowParserWriter
+from kafkalite.wire.compile_source import Mode
+from kafkalite.wire.fields import Records
 from kafkalite.wire.message_codec import build_body, join, parse_body
 from kafkalite.wire.messages import (
     consumer_group_heartbeat,
@@ -34,6 +40,7 @@ from kafkalite.wire.messages import (
     offset_commit,
     produce,
 )
+from kafkalite.wire.rows import rows_of
 from kafkalite.wire.schema import Kind, message_of
 
 TOPIC = "flights"
@@ -146,7 +153,8 @@ def groups() -> Iterator[Sample]:
         yield Sample(name, response, version)
 
 
-Pair = tuple[Callable[[], Any], Callable[[], Any]]
+# To parse and to build; None where it is not done.
+Pair = tuple[Callable[[], Any] | None, Callable[[], Any] | None]
 
 
 def ours(sample: Sample, data: bytes) -> Pair:
@@ -154,6 +162,31 @@ def ours(sample: Sample, data: bytes) -> Pair:
     parsed = parse_body(class_, version, data)
     assert join(build_body(parsed, version)) == data
     return lambda: parse_body(class_, version, data), lambda: build_body(parsed, version)
+
+
+def of_rows(sample: Sample, data: bytes) -> Pair | None:
+    """The tuples that the broker makes of requests of hot APIs, and responses that are tuples."""
+    class_, version = type(sample.body), sample.version
+    message = message_of(class_)
+    api, flexible = APIS[ApiKey(message.key)], message.is_flexible(version)
+    if not api.rows:
+        return None
+    if message.kind is Kind.REQUEST:
+        parse = RowParserWriter(
+            version, flexible=flexible, in_memoryview=False, mode=Mode.FAST
+        ).compile(class_, whole=False)
+        return lambda: parse(data, 0, len(data)), None
+    build_row = RowBuilderWriter(version, flexible=flexible).compile(class_)
+    row = rows_of(sample.body)
+
+    def build() -> bytes:
+        parts: list[bytes] = []
+        chunks: list[Records] = []
+        build_row(row, parts, chunks)
+        return join([*chunks, b"".join(parts)])
+
+    assert build() == data
+    return None, build
 
 
 def of_kafka_python(sample: Sample, data: bytes) -> Pair | None:
@@ -206,7 +239,7 @@ def microseconds(*functions: Callable[[], Any] | None) -> list[float | None]:
 
 
 def bodies() -> None:
-    others = {}
+    others: dict[str, Callable[[Sample, bytes], Pair | None]] = {"its rows": of_rows}
     for name, of in (("kio", of_kio), ("kafka-python", of_kafka_python)):
         try:
             importlib.import_module("kio" if name == "kio" else "kafka")
@@ -223,7 +256,8 @@ def bodies() -> None:
         for index, verb in enumerate(("parse", "build")):
             figures = microseconds(*(None if pair is None else pair[index] for pair in pairs))
             shown = "".join(f"{'-' if each is None else f'{each:.2f}':>14}" for each in figures)
-            slower = any(each is not None and each < (figures[0] or 0) for each in figures[1:])
+            own = figures[1] or figures[0] or 0
+            slower = any(each is not None and each < own for each in figures[2:])
             label = f"{sample.label} {kind.value}"
             print(f"{label:42} {verb:6}{shown}{' *' if slower else ''}", flush=True)
             if (verb == "parse") == (kind is Kind.REQUEST) and None not in figures:
