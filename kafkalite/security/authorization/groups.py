@@ -7,6 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from kafkalite.group_coordinator.heartbeat_checks import is_share_member_id
+from kafkalite.requests.mirrors import mirror_of
+from kafkalite.requests.refusals import refused
 from kafkalite.requests.slices import Steps, mapped, mapped_in_steps
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
@@ -28,8 +30,6 @@ from kafkalite.security.authorization.rules import (
     topic_by_name_or_id,
     whole,
 )
-from kafkalite.security.mirrors import mirror_of
-from kafkalite.security.refusals import refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 

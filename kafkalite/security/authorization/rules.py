@@ -15,12 +15,12 @@ from itertools import islice
 from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
+from kafkalite.requests.mirrors import Mirror, each_once, mirror_of
+from kafkalite.requests.refusals import refuse_in_steps, refused
 from kafkalite.requests.slices import Steps, batches, mapped
 from kafkalite.requests.topic_names import is_topic_name
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
-from kafkalite.security.mirrors import Mirror, each_once, mirror_of
-from kafkalite.security.refusals import refuse_in_steps, refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from kafkalite.requests.mirrors import ITSELF, Mirror, each_once, mirror_of
 from kafkalite.requests.slices import Steps, at_once, mapped_in_steps
-from kafkalite.security.mirrors import ITSELF, Mirror, each_once, mirror_of
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.error_messages import default_message

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from kafkalite.apis import APIS
+from kafkalite.requests.mirrors import mirror_of
+from kafkalite.requests.refusals import refuse, refused
 from kafkalite.requests.slices import at_once
-from kafkalite.security.mirrors import mirror_of
-from kafkalite.security.refusals import refuse, refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.codec import decode_response, encode_response
