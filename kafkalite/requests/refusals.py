@@ -1,14 +1,16 @@
 """Responses that refuse: for each API the response that says one error of everything asked.
 
 Where a response answers a list of the request element by element, `mirrors` says how. One element
-can be refused alone by `refused_element`.
+can be refused alone by `refused`.
 
-Source: `getErrorResponse` of Kafka's request classes.
+Source: `getErrorResponse` of Kafka's request classes; conformance/java_codec/test_refusals.py
+compares them all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from kafkalite.requests.mirrors import ITSELF, Mirror, each_once, mirror_of
@@ -17,19 +19,85 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.schema import Field, fields_of
+from kafkalite.wire.schema import LAST_VERSION, Field, fields_of
 
-# These say the error for the whole only, though their elements could say it, too.
-_ERROR_AT_THE_TOP: Final = frozenset(
+# The fields that have an answer's error.
+ERRORS: Final = ("error_code", "partition_error_code")
+# The first versions that say the error for the whole only, where they have a field for it, though
+# their elements could say it, too.
+_AT_THE_TOP_SINCE: Final = {
+    ApiKey.FETCH: 13,
+    ApiKey.OFFSET_FETCH: 2,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 4,
+    ApiKey.OFFSET_DELETE: 0,
+    ApiKey.DESCRIBE_QUORUM: 0,
+    ApiKey.SHARE_FETCH: 0,
+    ApiKey.SHARE_ACKNOWLEDGE: 0,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: 0,
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: 0,
+}
+# These tell Kafka's own text of the code, whatever the message.
+_TELL_THE_CODE: Final = frozenset(
     {
-        ApiKey.OFFSET_FETCH,
-        ApiKey.OFFSET_DELETE,
+        ApiKey.FIND_COORDINATOR,
+        ApiKey.DESCRIBE_CONFIGS,
+        ApiKey.ALTER_CLIENT_QUOTAS,
+        ApiKey.DESCRIBE_QUORUM,
+        ApiKey.ADD_RAFT_VOTER,
+        ApiKey.REMOVE_RAFT_VOTER,
+        ApiKey.READ_SHARE_GROUP_STATE,
+        ApiKey.WRITE_SHARE_GROUP_STATE,
+        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
         ApiKey.ALTER_SHARE_GROUP_OFFSETS,
         ApiKey.DELETE_SHARE_GROUP_OFFSETS,
     }
 )
+# These do so only if there is no message; all others tell nothing then.
+_TELL_THE_CODE_AT_LEAST: Final = (ApiKey.UNREGISTER_BROKER, ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS)
+# These tell nothing in any case, though they could.
+_TELL_NOTHING: Final = frozenset(
+    {
+        ApiKey.DESCRIBE_GROUPS,
+        ApiKey.DELETE_TOPICS,
+        ApiKey.DESCRIBE_PRODUCERS,
+        ApiKey.CONSUMER_GROUP_HEARTBEAT,
+        ApiKey.CONSUMER_GROUP_DESCRIBE,
+        ApiKey.SHARE_GROUP_HEARTBEAT,
+        ApiKey.SHARE_GROUP_DESCRIBE,
+        ApiKey.SHARE_FETCH,
+        ApiKey.SHARE_ACKNOWLEDGE,
+        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
+        ApiKey.DELETE_SHARE_GROUP_STATE,
+        ApiKey.STREAMS_GROUP_HEARTBEAT,
+        ApiKey.STREAMS_GROUP_DESCRIBE,
+    }
+)
 # In these an element is refused once, however often it is named.
 _EACH_ONCE: Final = (ApiKey.PRODUCE, ApiKey.WRITE_TXN_MARKERS)
+# Values that responses have beside the error.
+_GIVEN: Final[Mapping[ApiKey, Mapping[str, Any]]] = {
+    ApiKey.FIND_COORDINATOR: {"node_id": -1, "port": -1},
+    ApiKey.JOIN_GROUP: {"protocol_name": None},
+    ApiKey.INIT_PRODUCER_ID: {"producer_epoch": -1},
+    ApiKey.CREATE_DELEGATION_TOKEN: {
+        "principal_type": "User",
+        "principal_name": "ANONYMOUS",
+        "token_requester_principal_type": "User",
+        "token_requester_principal_name": "ANONYMOUS",
+        "issue_timestamp_ms": -1,
+        "expiry_timestamp_ms": -1,
+        "max_timestamp_ms": -1,
+    },
+    ApiKey.DESCRIBE_CLIENT_QUOTAS: {"entries": None},
+}
+# The elements that these answer are the topics of all directories, and the users of two lists.
+_DIRECTORIES: Final = Mirror(
+    "dirs",
+    "results",
+    {"topic_name": "name"},
+    inner=Mirror("partitions", "partitions", {"partition_index": ITSELF}),
+)
+_USERS: Final = Mirror("upsertions", "results", {"user": ITSELF})
 
 
 def refuse(
@@ -40,71 +108,118 @@ def refuse(
 
 
 def refuse_in_steps(
-    api_key: ApiKey, version: int, request: Any, code: ErrorCode, message: str | None = None
+    api_key: ApiKey,
+    version: int,
+    request: Any,
+    code: ErrorCode,
+    message: str | None = None,
+    *,
+    insists: bool = False,
 ) -> Steps[Any | None]:
-    """The same in steps."""
+    """The same in steps. `insists`: a message is told as it is, even where Kafka tells another
+    text, or none.
+    """
     if api_key is ApiKey.PRODUCE and request.acks == 0:
         return None
+    if message is None or not insists:
+        message = _text(api_key, code, message)
     response: Any = response_class(api_key)()
     fields = _fields(response.__class__)
-    top = fields.get("error_code")
-    has_top = top is not None and top.is_in(version)
-    if has_top:
-        response.error_code = code
-    if "error_message" in fields and fields["error_message"].is_in(version):
-        response.error_message = _top_message(api_key, code, message)
-    mirror = mirror_of(api_key, request)
-    if mirror is not None and not (has_top and api_key in _ERROR_AT_THE_TOP):
+    _give(response, fields, version, _GIVEN.get(api_key, {}))
+    has_top = _say(response, fields, version, code, message)
+    if api_key is ApiKey.FETCH and fields["session_id"].is_in(version):
+        response.session_id = request.session_id
+    if has_top and version >= _AT_THE_TOP_SINCE.get(api_key, LAST_VERSION):
+        return response
+    mirror, elements = _asked(api_key, request)
+    if mirror is not None and fields[mirror.answered].is_in(version):
+        if api_key in _EACH_ONCE:
+            elements = yield from each_once(mirror, elements)
         answered = fields[mirror.answered]
-        if answered.is_in(version):
-            elements = getattr(request, mirror.asked) or ()
-            if api_key in _EACH_ONCE:
-                elements = yield from each_once(mirror, elements)
-            answers = yield from mapped_in_steps(
-                lambda each: refused_element(mirror, answered, each, code, message), elements
-            )
-            setattr(response, mirror.answered, answers)
-    _SPECIAL.get(api_key, _nothing)(response, version, request, code, message)
+        answers = yield from mapped_in_steps(
+            lambda each: _refused(mirror, answered, each, version, code, message, False), elements
+        )
+        _adapt(api_key, answers)
+        setattr(response, mirror.answered, answers)
     return response
 
 
+def _text(api_key: ApiKey, code: ErrorCode, message: str | None) -> str | None:
+    if api_key in _TELL_NOTHING:
+        return None
+    if api_key in _TELL_THE_CODE or (message is None and api_key in _TELL_THE_CODE_AT_LEAST):
+        return default_message(code)
+    return message
+
+
 def refused(
-    api_key: ApiKey, mirror: Mirror, element: Any, code: ErrorCode, message: str | None = None
+    api_key: ApiKey,
+    mirror: Mirror,
+    element: Any,
+    code: ErrorCode,
+    message: str | None = None,
+    *,
+    version: int = LAST_VERSION,
+    innermost: bool = False,
 ) -> Steps[Any]:
-    """The answer to one element of a request that is refused."""
+    """The answer to one element of a request that is refused; `innermost`: to all in it, each by
+    itself.
+    """
     answered = _fields(response_class(api_key))[mirror.answered]
-    return refused_element(mirror, answered, element, code, message)
+    return _refused(mirror, answered, element, version, code, message, innermost)
 
 
-def refused_element(
-    mirror: Mirror, answered: Field, element: Any, code: ErrorCode, message: str | None = None
+def _refused(
+    mirror: Mirror,
+    answered: Field,
+    element: Any,
+    version: int,
+    code: ErrorCode,
+    message: str | None,
+    innermost: bool,
 ) -> Steps[Any]:
-    """An answer in the list `answered`, which says the error in itself or its inner list."""
     class_: Any = answered.element
-    values = {
-        ours: element if theirs == ITSELF else getattr(element, theirs)
-        for ours, theirs in mirror.taken.items()
-    }
-    answer = class_(**values, **mirror.given)
-    fields = _fields(class_)
-    if mirror.inner is None:
-        _say(answer, fields, code, message)
-    else:
-        inner, inner_field = mirror.inner, fields[mirror.inner.answered]
+    answer, fields = class_(), _fields(class_)
+    _give(answer, fields, version, mirror.given)
+    for ours, theirs in mirror.taken.items():
+        value = element if theirs == ITSELF else getattr(element, theirs)
+        if value is not None or fields[ours].nullable_in(version):
+            setattr(answer, ours, value)
+    inner = mirror.inner
+    if (inner is None or not innermost) and _say(answer, fields, version, code, message):
+        return answer
+    if inner is not None:
+        inner_field = fields[inner.answered]
         answers = yield from mapped_in_steps(
-            lambda each: refused_element(inner, inner_field, each, code, message),
-            getattr(element, inner.asked),
+            lambda each: _refused(inner, inner_field, each, version, code, message, innermost),
+            getattr(element, inner.asked) or (),
         )
         setattr(answer, inner.answered, answers)
     return answer
 
 
-def _say(answer: Any, fields: Mapping[str, Field], code: ErrorCode, message: str | None) -> None:
-    for name in ("error_code", "partition_error_code"):
-        if name in fields:
+def _say(
+    answer: Any, fields: Mapping[str, Field], version: int, code: ErrorCode, message: str | None
+) -> bool:
+    """Tells whether the answer has a field for the error."""
+    _give(answer, fields, version, {"error_message": message})
+    for name in ERRORS:
+        if name in fields and fields[name].is_in(version):
             setattr(answer, name, code)
-    if message is not None and "error_message" in fields:
-        answer.error_message = message
+            return True
+    return False
+
+
+def _give(
+    answer: Any, fields: Mapping[str, Field], version: int, values: Mapping[str, Any]
+) -> None:
+    """Give what the version has a field for; null only where that may be."""
+    for name, value in values.items():
+        declared = fields.get(name)
+        if declared is None or not declared.is_in(version):
+            continue
+        if value is not None or declared.nullable_in(version):
+            setattr(answer, name, value)
 
 
 _by_class: dict[type[Any], dict[str, Field]] = {}
@@ -117,123 +232,21 @@ def _fields(class_: type[Any]) -> dict[str, Field]:
     return found
 
 
-_WITH_DEFAULT_MESSAGE: Final = (
-    ApiKey.FIND_COORDINATOR,
-    ApiKey.DESCRIBE_QUORUM,
-    ApiKey.ADD_RAFT_VOTER,
-    ApiKey.REMOVE_RAFT_VOTER,
-)
+def _asked(api_key: ApiKey, request: Any) -> tuple[Mirror | None, Iterable[Any]]:
+    """The mirror, and the elements of the request that it answers."""
+    if api_key is ApiKey.ALTER_REPLICA_LOG_DIRS:
+        return _DIRECTORIES, [topic for each in request.dirs for topic in each.topics]
+    if api_key is ApiKey.ALTER_USER_SCRAM_CREDENTIALS:
+        return _USERS, sorted({each.name for each in (*request.deletions, *request.upsertions)})
+    mirror = mirror_of(api_key, request)
+    return mirror, () if mirror is None else getattr(request, mirror.asked) or ()
 
 
-def _top_message(api_key: ApiKey, code: ErrorCode, message: str | None) -> str | None:
-    # Old versions of the first always say something, those of the quorum say nothing else.
-    if api_key in _WITH_DEFAULT_MESSAGE:
-        return default_message(code)
-    return message
-
-
-# Refusals that do not follow from the mirror.
-
-
-def _nothing(
-    response: Any, version: int, request: Any, code: ErrorCode, message: str | None
-) -> None:
-    pass
-
-
-def _find_coordinator(
-    response: Any, version: int, request: Any, code: ErrorCode, message: str | None
-) -> None:
-    if version < 4:
-        response.node_id, response.port = -1, -1
-
-
-def _init_producer_id(
-    response: Any, version: int, request: Any, code: ErrorCode, message: str | None
-) -> None:
-    response.producer_epoch = -1
-
-
-def _join_group(
-    response: Any, version: int, request: Any, code: ErrorCode, message: str | None
-) -> None:
-    response.protocol_name = None if version >= 7 else ""
-
-
-def _describe_client_quotas(
-    response: Any, version: int, request: Any, code: ErrorCode, message: str | None
-) -> None:
-    response.entries = None
-
-
-def _alter_scram(
-    response: Any, version: int, request: Any, code: ErrorCode, message: str | None
-) -> None:
-    from kafkalite.wire.messages.alter_user_scram_credentials import AlterUserScramCredentialsResult
-
-    users = {each.name for each in (*request.deletions, *request.upsertions)}
-    response.results = [
-        AlterUserScramCredentialsResult(user=user, error_code=code, error_message=message)
-        for user in sorted(users)
-    ]
-
-
-def _alter_client_quotas(
-    response: Any, version: int, request: Any, code: ErrorCode, message: str | None
-) -> None:
-    from kafkalite.wire.messages.alter_client_quotas import EntityData
-
-    for entry in response.entries:
-        entry.entity = [
-            EntityData(entity_type=each.entity_type, entity_name=each.entity_name)
-            for each in entry.entity
-        ]
-        entry.error_message = default_message(code)
-
-
-def _describe_scram(
-    response: Any, version: int, request: Any, code: ErrorCode, message: str | None
-) -> None:
-    for result in response.results:
-        result.error_message = message
-
-
-def _describe_configs(
-    response: Any, version: int, request: Any, code: ErrorCode, message: str | None
-) -> None:
-    for result in response.results:
-        result.error_message = default_message(code)
-
-
-def _alter_replica_log_dirs(
-    response: Any, version: int, request: Any, code: ErrorCode, message: str | None
-) -> None:
-    from kafkalite.wire.messages.alter_replica_log_dirs import (
-        AlterReplicaLogDirPartitionResult,
-        AlterReplicaLogDirTopicResult,
-    )
-
-    response.results = [
-        AlterReplicaLogDirTopicResult(
-            topic_name=topic.name,
-            partitions=[
-                AlterReplicaLogDirPartitionResult(partition_index=index, error_code=code)
-                for index in topic.partitions
-            ],
-        )
-        for directory in request.dirs
-        for topic in directory.topics
-    ]
-
-
-_SPECIAL: Final = {
-    ApiKey.FIND_COORDINATOR: _find_coordinator,
-    ApiKey.INIT_PRODUCER_ID: _init_producer_id,
-    ApiKey.JOIN_GROUP: _join_group,
-    ApiKey.DESCRIBE_CLIENT_QUOTAS: _describe_client_quotas,
-    ApiKey.ALTER_CLIENT_QUOTAS: _alter_client_quotas,
-    ApiKey.ALTER_USER_SCRAM_CREDENTIALS: _alter_scram,
-    ApiKey.DESCRIBE_CONFIGS: _describe_configs,
-    ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: _describe_scram,
-    ApiKey.ALTER_REPLICA_LOG_DIRS: _alter_replica_log_dirs,
-}
+def _adapt(api_key: ApiKey, answers: list[Any]) -> None:
+    """Do what does not follow from the mirror."""
+    if api_key is ApiKey.METADATA:
+        for topic in answers:
+            topic.name = topic.name or ""
+    elif api_key is ApiKey.ALTER_CLIENT_QUOTAS:
+        for entry in answers:
+            entry.entity = [replace(each) for each in entry.entity]

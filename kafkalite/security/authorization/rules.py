@@ -87,10 +87,12 @@ def handled(asked: Asked, finish: Finish | None = None) -> Verdict:
     return Verdict(asked.request, finish=finish)
 
 
-def refused_whole(asked: Asked, code: ErrorCode, message: str | None = None) -> Steps[Verdict]:
+def refused_whole(
+    asked: Asked, code: ErrorCode, message: str | None = None, *, insists: bool = False
+) -> Steps[Verdict]:
     """Respond with this error to everything."""
     response = yield from refuse_in_steps(
-        asked.api_key, asked.version, asked.request, code, message
+        asked.api_key, asked.version, asked.request, code, message, insists=insists
     )
     return Verdict(response=response, is_final=True)
 
@@ -120,7 +122,7 @@ def need(operation: Operation, resource_type: ResourceType) -> Need:
 def cluster(operation: Operation, *, says_why: bool = True, message: str | None = None) -> Rule:
     """The operation on the cluster, or nothing of the request is done.
 
-    `message` is told if it does not say why.
+    `message` is told, in any case, if it does not say why.
     """
 
     def rule(asked: Asked) -> Steps[Verdict]:
@@ -129,7 +131,8 @@ def cluster(operation: Operation, *, says_why: bool = True, message: str | None 
         told = message
         if says_why:
             told = f"Request {asked.api_key.name} needs {operation.name} permission."
-        return (yield from refused_whole(asked, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, told))
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        return (yield from refused_whole(asked, code, told, insists=not says_why))
 
     return rule
 
