@@ -32,10 +32,14 @@ class Referee(JavaProcess):
         """The bytes Kafka writes in one version of a message that it read in another."""
         return self._ask(f":rewrite {name} {to_version}", version, data)[1]
 
-    def refuse(self, key: int, version: int, request: bytes, code: int) -> bytes | None:
+    def refuse(
+        self, key: int, version: int, request: bytes, code: int, message: str | None = None
+    ) -> bytes | None:
         """The body of Kafka's answer that says an error to this request; None where it gives
-        none."""
-        text, written = self._ask(f":refuse {key} {code}", version, request)
+        none. `message`: not the error's usual one.
+        """
+        told = "" if message is None else f" {message}"
+        text, written = self._ask(f":refuse {key} {code}{told}", version, request)
         return written if text else None
 
     def jaas(self, line: str) -> tuple[str, dict[str, str]]:

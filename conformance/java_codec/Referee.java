@@ -43,8 +43,8 @@ import org.apache.kafka.common.utils.Utils;
  * bytes). For a message's name the bytes are read as that message in that version: the text is what Kafka's
  * JSON converter makes of it, the bytes are what it writes. For ":batch" the bytes are a record batch, and the version
  * is the codec with which the same records are built again. ":rewrite Name N" reads like "Name", and writes in
- * version N. ":refuse KEY CODE" reads a request of that API, and writes the answer that says that error;
- * its text is empty where Kafka has none. ":jaas" reads a JAAS line: the login module, and each option's key and
+ * version N. ":refuse KEY CODE [MESSAGE]" reads a request of that API, and writes the answer that says that
+ * error; its text is empty where Kafka has none. ":jaas" reads a JAAS line: the login module, and each option's key and
  * value, parted by zeros. ":principal RULES" names the user of a certificate's name. ":messages", ":apis" and ":errors" list what there is; ":new Name" shows a new message.
  */
 public class Referee {
@@ -83,12 +83,13 @@ public class Referee {
                     text = describe(batch);
                     written = batch.isControlBatch() ? data : rebuild(batch, version);
                 } else if (name.startsWith(":refuse ")) {
-                    String[] words = name.split(" ");
+                    String[] words = name.split(" ", 4);
+                    Errors error = Errors.forCode(Short.parseShort(words[2]));
                     AbstractResponse refusal = AbstractRequest
                         .parseRequest(ApiKeys.forId(Integer.parseInt(words[1])), version,
                             new ByteBufferAccessor(ByteBuffer.wrap(data)))
                         .request
-                        .getErrorResponse(0, Errors.forCode(Short.parseShort(words[2])).exception());
+                        .getErrorResponse(0, words.length > 3 ? error.exception(words[3]) : error.exception());
                     text = refusal == null ? "" : refusal.data().getClass().getSimpleName();
                     written = refusal == null ? written : write((Message) refusal.data(), version);
                 } else if (name.equals(":jaas")) {

@@ -22,8 +22,8 @@ from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter,
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
 from kafkalite.replica.pending_append import AwaitedAppend, until_seen
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.refusals import refuse_in_steps
 from kafkalite.requests.slices import Steps, batches, in_slices, release_dict, release_set
-from kafkalite.security.refusals import refuse_in_steps
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.write_txn_markers import (

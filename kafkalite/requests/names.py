@@ -167,8 +167,7 @@ def _add_topic(value: Any, plan: Plan, names: Names) -> None:
     if not partitions:
         names.places.append((topic, None))
     for partition in partitions or ():
-        number = partition if isinstance(partition, int) else partition_number(partition)
-        names.places.append((topic, number))
+        names.places.append((topic, partition_number(partition)))
         _add_producer(partition, names)
 
 
@@ -208,7 +207,9 @@ def class_of(value: object) -> type[Any]:
 
 
 def partition_number(partition: Any) -> int:
-    """The number in a struct that stands for a partition."""
+    """The number of a partition, a plain one or a struct."""
+    if isinstance(partition, int):
+        return partition
     name = next(each for each in _PARTITION_NUMBERS if hasattr(partition, each))
     number: int = getattr(partition, name)
     return number

@@ -13,10 +13,10 @@ from typing import Any, Final, Protocol
 from uuid import UUID
 
 from kafkalite.config import BrokerConfig
+from kafkalite.requests.mirrors import mirror_of
+from kafkalite.requests.refusals import refused
 from kafkalite.requests.slices import Steps
-from kafkalite.security.mirrors import mirror_of
 from kafkalite.security.quotas import ClientQuota
-from kafkalite.security.refusals import refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 

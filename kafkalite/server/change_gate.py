@@ -81,7 +81,7 @@ def refusal_gate(api: Api, handle: Handler) -> Handler:
             response = handle(services, context, request)
             return await response if has_to_wait(response) else response
         except RefuseRequest as error:
-            from kafkalite.security.refusals import refuse_in_steps  # a start has no need of it
+            from kafkalite.requests.refusals import refuse_in_steps  # a start has no need of it
 
             refusal = refuse_in_steps(api.key, context.api_version, request, error.code)
             return await in_slices(refusal, context)

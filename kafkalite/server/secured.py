@@ -14,7 +14,7 @@ import trio
 from kafkalite.apis.api_versions import handle as handle_api_versions
 from kafkalite.apis.api_versions import unsupported_version
 from kafkalite.requests.context import RequestContext
-from kafkalite.security.refusals import refuse
+from kafkalite.requests.refusals import refuse
 from kafkalite.wire.codec import Request
 from kafkalite.wire.errors import ErrorCode
 

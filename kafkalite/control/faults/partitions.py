@@ -17,12 +17,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from kafkalite.control.faults.matching import TopicPlace
-from kafkalite.control.faults.refusals import (
-    number_of,
-    partition_lists,
-    partition_refusal,
-)
-from kafkalite.requests.names import class_of, topic_of
+from kafkalite.control.faults.refusals import partition_lists, partition_refusal
+from kafkalite.requests.names import class_of, partition_number, topic_of
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
@@ -109,7 +105,7 @@ def _taken(
         partitions = [
             each
             for each in getattr(element, lists[0]) or ()
-            if is_refused(topic, number_of(each)) is wanted
+            if is_refused(topic, partition_number(each)) is wanted
         ]
         if partitions:
             taken.append(dataclasses.replace(element, **{lists[0]: partitions}))

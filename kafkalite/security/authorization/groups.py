@@ -7,6 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from kafkalite.group_coordinator.heartbeat_checks import is_share_member_id
+from kafkalite.requests.mirrors import mirror_of
+from kafkalite.requests.refusals import refused
 from kafkalite.requests.slices import Steps, mapped, mapped_in_steps
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
@@ -28,8 +30,6 @@ from kafkalite.security.authorization.rules import (
     topic_by_name_or_id,
     whole,
 )
-from kafkalite.security.mirrors import mirror_of
-from kafkalite.security.refusals import refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 
@@ -48,7 +48,8 @@ def find_coordinator(asked: Asked) -> Steps[Verdict]:
         return (yield from cluster(Operation.CLUSTER_ACTION)(asked))
     if asked.version < 4:
         return (yield from whole(wanted, "key")(asked))
-    return (yield from Each(wanted, named(""), Place.AS_ASKED)(asked))
+    # Kafka's broker tells an empty text beside these errors.
+    return (yield from Each(wanted, named(""), Place.AS_ASKED, message="")(asked))
 
 
 def sync_group(asked: Asked) -> Steps[Verdict]:

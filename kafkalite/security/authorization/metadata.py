@@ -7,6 +7,8 @@ from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
+from kafkalite.requests.mirrors import mirror_of
+from kafkalite.requests.refusals import refused
 from kafkalite.requests.slices import Steps, mapped
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
@@ -22,8 +24,6 @@ from kafkalite.security.authorization.rules import (
     need,
     refused_whole,
 )
-from kafkalite.security.mirrors import mirror_of
-from kafkalite.security.refusals import refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID

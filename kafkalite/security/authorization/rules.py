@@ -15,12 +15,12 @@ from itertools import islice
 from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
+from kafkalite.requests.mirrors import Mirror, each_once, mirror_of
+from kafkalite.requests.refusals import refuse_in_steps, refused
 from kafkalite.requests.slices import Steps, batches, mapped
 from kafkalite.requests.topic_names import is_topic_name
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
-from kafkalite.security.mirrors import Mirror, each_once, mirror_of
-from kafkalite.security.refusals import refuse_in_steps, refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 
@@ -87,10 +87,12 @@ def handled(asked: Asked, finish: Finish | None = None) -> Verdict:
     return Verdict(asked.request, finish=finish)
 
 
-def refused_whole(asked: Asked, code: ErrorCode, message: str | None = None) -> Steps[Verdict]:
+def refused_whole(
+    asked: Asked, code: ErrorCode, message: str | None = None, *, insists: bool = False
+) -> Steps[Verdict]:
     """Respond with this error to everything."""
     response = yield from refuse_in_steps(
-        asked.api_key, asked.version, asked.request, code, message
+        asked.api_key, asked.version, asked.request, code, message, insists=insists
     )
     return Verdict(response=response, is_final=True)
 
@@ -120,7 +122,7 @@ def need(operation: Operation, resource_type: ResourceType) -> Need:
 def cluster(operation: Operation, *, says_why: bool = True, message: str | None = None) -> Rule:
     """The operation on the cluster, or nothing of the request is done.
 
-    `message` is told if it does not say why.
+    `message` is told, in any case, if it does not say why.
     """
 
     def rule(asked: Asked) -> Steps[Verdict]:
@@ -129,7 +131,8 @@ def cluster(operation: Operation, *, says_why: bool = True, message: str | None 
         told = message
         if says_why:
             told = f"Request {asked.api_key.name} needs {operation.name} permission."
-        return (yield from refused_whole(asked, ErrorCode.CLUSTER_AUTHORIZATION_FAILED, told))
+        code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+        return (yield from refused_whole(asked, code, told, insists=not says_why))
 
     return rule
 

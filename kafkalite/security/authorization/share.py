@@ -136,8 +136,7 @@ def delete_offsets(asked: Asked) -> Steps[Verdict]:
 def _offsets_of(asked: Asked, operation: Operation, refused: Any) -> Steps[Verdict]:
     """The operation on the group; topics that may not be read are answered first."""
     if not asked.access.may(operation, ResourceType.GROUP, asked.request.group_id):
-        code = ErrorCode.GROUP_AUTHORIZATION_FAILED
-        return (yield from refused_whole(asked, code, default_message(code)))
+        return (yield from refused_whole(asked, ErrorCode.GROUP_AUTHORIZATION_FAILED))
     allowed, denied = yield from _split(asked, Operation.READ, asked.request.topics)
     if not denied:
         return handled(asked)

@@ -71,6 +71,7 @@ _READ_TOPICS: Final = Each(
     need(Operation.READ, ResourceType.TOPIC), named("name"), Place.FIRST, answered_once=True
 )
 
+# Told of all five, though a refusal of two would tell nothing by itself (toGlobalErrorResponse).
 _BROKERS_SHARE_STATE: Final = cluster(
     Operation.CLUSTER_ACTION,
     says_why=False,

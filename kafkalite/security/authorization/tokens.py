@@ -33,8 +33,6 @@ def create_delegation_token(asked: Asked) -> Steps[Verdict]:
     response.principal_type, response.principal_name = owner.type, owner.name
     response.token_requester_principal_type = requester.type
     response.token_requester_principal_name = requester.name
-    for field in ("issue_timestamp_ms", "expiry_timestamp_ms", "max_timestamp_ms"):
-        setattr(response, field, -1)
     return verdict
 
 

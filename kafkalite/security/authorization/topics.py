@@ -7,6 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
+from kafkalite.requests.mirrors import mirror_of
+from kafkalite.requests.refusals import refused
 from kafkalite.requests.slices import Steps, batches, mapped
 from kafkalite.requests.topic_names import METADATA_TOPIC
 from kafkalite.security.acls import Operation, ResourceType
@@ -23,8 +25,6 @@ from kafkalite.security.authorization.rules import (
     moved,
     need,
 )
-from kafkalite.security.mirrors import mirror_of
-from kafkalite.security.refusals import refused
 from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID

@@ -111,5 +111,6 @@ def test_a_topic_goes_by_its_id_where_it_has_one(topic: Any, named: str | UUID) 
 
 
 def test_a_partition_has_a_number_under_several_names() -> None:
+    assert partition_number(2) == 2
     assert partition_number(PartitionProduceData(index=3)) == 3
     assert partition_number(metadata.MetadataResponsePartition(partition_index=4)) == 4

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafkalite.requests.principal import Principal
+from kafkalite.requests.refusals import refuse
 from kafkalite.security.authentication import (
     TRANSITIONS,
     AuthenticationFailed,
@@ -17,7 +18,6 @@ from kafkalite.security.authentication import (
     SaslAuthenticator,
     State,
 )
-from kafkalite.security.refusals import refuse
 from kafkalite.security.sasl.mechanism import BadCredentials
 from kafkalite.security.sasl.plain import PasswordCheck, PlainServer, passwords_of
 from kafkalite.wire.api_keys import ApiKey

@@ -24,7 +24,7 @@ from kafkalite.wire.messages import describe_groups as classic
 from kafkalite.wire.messages import describe_transactions as transactions
 from kafkalite.wire.messages import offset_fetch as offsets
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
-from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from kafkalite.wire.messages.list_groups import ListGroupsRequest
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -91,11 +91,17 @@ def test_a_coordinator_is_found_by_those_who_may_describe(
     many = FindCoordinatorRequest(key_type=key_type, coordinator_keys=["x", "g"])
     verdict = at_once(find_coordinator(asked(ApiKey.FIND_COORDINATOR, many, entry, version=4)))
     assert verdict.request.coordinator_keys == ["g"]
+    assert verdict.finish is not None
+    (denied,) = at_once(verdict.finish(FindCoordinatorResponse())).coordinators
+    assert (denied.key, denied.error_code, denied.error_message) == ("x", error, "")
 
 
 def test_coordinators_of_share_state_are_for_brokers() -> None:
     request = FindCoordinatorRequest(key_type=2, coordinator_keys=["g:id:0"])
-    assert at_once(find_coordinator(asked(ApiKey.FIND_COORDINATOR, request, version=6))).is_final
+    verdict = at_once(find_coordinator(asked(ApiKey.FIND_COORDINATOR, request, version=6)))
+    assert verdict.is_final
+    (denied,) = verdict.response.coordinators
+    assert denied.error_message == "Cluster authorization failed."
     broker = on_cluster(Operation.CLUSTER_ACTION)
     assert not at_once(
         find_coordinator(asked(ApiKey.FIND_COORDINATOR, request, broker, version=6))

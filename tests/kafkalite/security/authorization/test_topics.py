@@ -7,12 +7,12 @@ from uuid import UUID
 
 import pytest
 
+from kafkalite.requests.mirrors import mirror_of
 from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation, ResourceType
 from kafkalite.security.authorization.rules import Place
 from kafkalite.security.authorization.table import AUTHORIZATION
 from kafkalite.security.authorization.topics import configs, create_topics, delete_topics
-from kafkalite.security.mirrors import mirror_of
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.create_topics import (

@@ -23,7 +23,8 @@ class Mirror:
     """A list in a request and the list in the response that answers it.
 
     `taken` maps fields of the answer to those of the question; `given` are values an answer has
-    beside the error. Without an `inner` list the error stands in the elements of this one.
+    beside the error. That stands in the outermost elements that have a field for one; where
+    partitions are refused by themselves, in the innermost.
     """
 
     asked: str
@@ -33,27 +34,26 @@ class Mirror:
     inner: Mirror | None = None
 
 
-_TOPIC_AND_ID: Final = {"name": "name", "topic_id": "topic_id"}
 _NAME: Final = {"name": "name"}
+_TOPIC_ID: Final = {"topic_id": "topic_id"}
+_TOPIC_AND_ID: Final = {**_NAME, **_TOPIC_ID}
+_TOPIC_NAME: Final = {"topic_name": "topic_name"}
 _INDEX: Final = {"partition_index": "partition_index"}
 _ITSELF_INDEX: Final = {"partition_index": ITSELF}
-_NO_OFFSET: Final = {"committed_offset": -1, "committed_leader_epoch": -1, "metadata": ""}
-# An error's own words are left out of an answer (ApiError.fromThrowable).
-_NO_WORDS: Final = {"error_message": None}
+_NO_OFFSET: Final = {"committed_offset": -1}
 _CONFIG: Final = {"resource_type": "resource_type", "resource_name": "resource_name"}
 
 
-def _topics(inner: Mirror, taken: Mapping[str, str] = _NAME) -> Mirror:
-    return Mirror("topics", "topics", taken, inner=inner)
+def _topics(inner: Mirror, taken: Mapping[str, str] = _NAME, *, answered: str = "topics") -> Mirror:
+    return Mirror("topics", answered, taken, inner=inner)
 
 
 _PARTITIONS: Final = Mirror("partitions", "partitions", _INDEX)
-_SHARE_STATE: Final = Mirror(
-    "topics",
-    "results",
-    {"topic_id": "topic_id"},
-    inner=Mirror("partitions", "partitions", {"partition": "partition"}),
-)
+_PARTITION_INDEXES: Final = Mirror("partition_indexes", "partitions", _ITSELF_INDEX)
+_OFFSETS: Final = Mirror("partition_indexes", "partitions", _ITSELF_INDEX, _NO_OFFSET)
+_ADDED: Final = Mirror("partitions", "results_by_partition", _ITSELF_INDEX)
+_BY_NUMBER: Final = Mirror("partitions", "partitions", {"partition": "partition"})
+_SHARE_STATE: Final = _topics(_BY_NUMBER, _TOPIC_ID, answered="results")
 
 # The first that belongs to the version of the request counts.
 MIRRORS: Final[Mapping[ApiKey, Sequence[Mirror]]] = {
@@ -67,23 +67,32 @@ MIRRORS: Final[Mapping[ApiKey, Sequence[Mirror]]] = {
             ),
         )
     ],
+    ApiKey.FETCH: [
+        _topics(
+            Mirror(
+                "partitions",
+                "partitions",
+                {"partition_index": "partition"},
+                {"high_watermark": -1, "records": b""},
+            ),
+            {"topic": "topic", **_TOPIC_ID},
+            answered="responses",
+        )
+    ],
     ApiKey.LIST_OFFSETS: [_topics(_PARTITIONS)],
     ApiKey.METADATA: [Mirror("topics", "topics", _TOPIC_AND_ID)],
     ApiKey.OFFSET_COMMIT: [_topics(_PARTITIONS, _TOPIC_AND_ID)],
     ApiKey.OFFSET_FETCH: [
+        _topics(_OFFSETS),
         Mirror(
-            "topics",
-            "topics",
-            _NAME,
-            inner=Mirror("partition_indexes", "partitions", _ITSELF_INDEX, _NO_OFFSET),
+            "groups", "groups", {"group_id": "group_id"}, inner=_topics(_OFFSETS, _TOPIC_AND_ID)
         ),
-        Mirror("groups", "groups", {"group_id": "group_id"}),
     ],
     ApiKey.FIND_COORDINATOR: [
         Mirror("coordinator_keys", "coordinators", {"key": ITSELF}, {"node_id": -1, "port": -1})
     ],
     ApiKey.DESCRIBE_GROUPS: [Mirror("groups", "groups", {"group_id": ITSELF})],
-    ApiKey.CREATE_TOPICS: [Mirror("topics", "topics", _NAME, _NO_WORDS)],
+    ApiKey.CREATE_TOPICS: [Mirror("topics", "topics", _NAME)],
     ApiKey.DELETE_TOPICS: [
         Mirror("topics", "responses", _TOPIC_AND_ID),
         Mirror("topic_names", "responses", {"name": ITSELF}),
@@ -91,23 +100,22 @@ MIRRORS: Final[Mapping[ApiKey, Sequence[Mirror]]] = {
     ApiKey.DELETE_RECORDS: [
         _topics(Mirror("partitions", "partitions", _INDEX, {"low_watermark": -1}))
     ],
-    ApiKey.OFFSET_FOR_LEADER_EPOCH: [
-        _topics(Mirror("partitions", "partitions", {"partition": "partition"}), {"topic": "topic"})
-    ],
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: [_topics(_BY_NUMBER, {"topic": "topic"})],
     ApiKey.ADD_PARTITIONS_TO_TXN: [
+        Mirror("v3_and_below_topics", "results_by_topic_v3_and_below", _NAME, inner=_ADDED),
         Mirror(
-            "v3_and_below_topics",
-            "results_by_topic_v3_and_below",
-            _NAME,
-            inner=Mirror("partitions", "results_by_partition", _ITSELF_INDEX),
-        )
+            "transactions",
+            "results_by_transaction",
+            {"transactional_id": "transactional_id"},
+            inner=_topics(_ADDED, answered="topic_results"),
+        ),
     ],
     ApiKey.WRITE_TXN_MARKERS: [
         Mirror(
             "markers",
             "markers",
             {"producer_id": "producer_id"},
-            inner=_topics(Mirror("partition_indexes", "partitions", _ITSELF_INDEX)),
+            inner=_topics(_PARTITION_INDEXES),
         )
     ],
     ApiKey.TXN_OFFSET_COMMIT: [_topics(_PARTITIONS)],
@@ -123,24 +131,18 @@ MIRRORS: Final[Mapping[ApiKey, Sequence[Mirror]]] = {
             "topic_partitions",
             "replica_election_results",
             {"topic": "topic"},
-            inner=Mirror("partitions", "partition_result", {"partition_id": ITSELF}, _NO_WORDS),
+            inner=Mirror("partitions", "partition_result", {"partition_id": ITSELF}),
         )
     ],
-    ApiKey.ALTER_PARTITION_REASSIGNMENTS: [
-        Mirror(
-            "topics",
-            "responses",
-            _NAME,
-            inner=Mirror("partitions", "partitions", _INDEX, _NO_WORDS),
-        )
-    ],
-    ApiKey.LIST_PARTITION_REASSIGNMENTS: [
-        _topics(Mirror("partition_indexes", "partitions", _ITSELF_INDEX))
-    ],
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: [_topics(_PARTITIONS, answered="responses")],
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: [_topics(_PARTITION_INDEXES)],
     ApiKey.OFFSET_DELETE: [_topics(_PARTITIONS)],
     ApiKey.ALTER_CLIENT_QUOTAS: [Mirror("entries", "entries", {"entity": "entity"})],
     ApiKey.DESCRIBE_USER_SCRAM_CREDENTIALS: [Mirror("users", "results", {})],
-    ApiKey.DESCRIBE_PRODUCERS: [_topics(Mirror("partition_indexes", "partitions", _ITSELF_INDEX))],
+    ApiKey.DESCRIBE_QUORUM: [
+        _topics(Mirror("partitions", "partitions", _INDEX, {"high_watermark": -1}), _TOPIC_NAME)
+    ],
+    ApiKey.DESCRIBE_PRODUCERS: [_topics(_PARTITION_INDEXES)],
     ApiKey.DESCRIBE_TRANSACTIONS: [
         Mirror("transactional_ids", "transaction_states", {"transactional_id": ITSELF})
     ],
@@ -153,13 +155,18 @@ MIRRORS: Final[Mapping[ApiKey, Sequence[Mirror]]] = {
     ApiKey.WRITE_SHARE_GROUP_STATE: [_SHARE_STATE],
     ApiKey.DELETE_SHARE_GROUP_STATE: [_SHARE_STATE],
     ApiKey.READ_SHARE_GROUP_STATE_SUMMARY: [_SHARE_STATE],
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: [Mirror("groups", "groups", {"group_id": "group_id"})],
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: [
-        Mirror("topics", "responses", {"topic_name": "topic_name"}, inner=_PARTITIONS)
+    ApiKey.SHARE_FETCH: [_topics(_PARTITIONS, _TOPIC_ID, answered="responses")],
+    ApiKey.SHARE_ACKNOWLEDGE: [_topics(_PARTITIONS, _TOPIC_ID, answered="responses")],
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: [
+        Mirror(
+            "groups",
+            "groups",
+            {"group_id": "group_id"},
+            inner=_topics(Mirror("partitions", "partitions", _ITSELF_INDEX), _TOPIC_NAME),
+        )
     ],
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS: [
-        Mirror("topics", "responses", {"topic_name": "topic_name"})
-    ],
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: [_topics(_PARTITIONS, _TOPIC_NAME, answered="responses")],
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: [Mirror("topics", "responses", _TOPIC_NAME)],
 }
 
 

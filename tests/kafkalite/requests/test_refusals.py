@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 import pytest
 
+from conformance.harness.random_messages import random_message
 from kafkalite.apis import APIS
+from kafkalite.requests.mirrors import mirror_of
+from kafkalite.requests.refusals import ERRORS, refuse, refused
 from kafkalite.requests.slices import at_once
-from kafkalite.security.mirrors import mirror_of
-from kafkalite.security.refusals import refuse, refused
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.codec import decode_response, encode_response
@@ -22,37 +24,56 @@ from kafkalite.wire.messages import (
     delete_topics,
     describe_client_quotas,
     describe_configs,
+    fetch,
     find_coordinator,
     init_producer_id,
     join_group,
+    metadata,
     offset_commit,
     offset_delete,
     offset_fetch,
     produce,
     write_txn_markers,
 )
-from kafkalite.wire.schema import message_of
+from kafkalite.wire.schema import fields_of, message_of
 from tests.each import for_each
 
 CLUSTER = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
-VERSIONS = [
-    (key, version)
-    for key in APIS
-    for message in (message_of(request_class(key)),)
-    for version in range(message.min_version, message.max_version + 1)
-]
 
 
-@for_each(VERSIONS)
-def test_every_api_can_be_refused_in_every_version(case: tuple[ApiKey, int]) -> None:
-    """Nothing of a refusal is lost on its way: it belongs to the version."""
-    api_key, version = case
-    request = request_class(api_key)()
-    if api_key is ApiKey.PRODUCE:
-        request.acks = -1
-    response = refuse(api_key, version, request, CLUSTER, "no")
-    sent = join(encode_response(api_key, version, 7, response))
-    assert decode_response(api_key, version, sent[4:]) == (7, response)
+def codes(value: Any) -> set[int]:
+    """Every error in an answer, at whatever depth."""
+    found: set[int] = set()
+    if isinstance(value, list):
+        for each in value:
+            found |= codes(each)
+    elif hasattr(type(value), "__dataclass_fields__"):
+        for field in fields_of(type(value)):
+            inner = getattr(value, field.name)
+            found |= {inner} if field.name in ERRORS else codes(inner)
+    return found
+
+
+@for_each(APIS)
+def test_every_api_can_be_refused_in_every_version(api_key: ApiKey) -> None:
+    """A client decodes the named error, and nothing is lost on the way: it belongs to the
+    version.
+    """
+    random = Random(int(api_key))
+    message = message_of(request_class(api_key))
+    told: set[int] = set()
+    for version in range(message.min_version, message.max_version + 1):
+        for _ in range(20):
+            request = random_message(random, request_class(api_key), version)
+            response = refuse(api_key, version, request, CLUSTER, "no")
+            if response is None:
+                assert (api_key, request.acks) == (ApiKey.PRODUCE, 0)
+                continue
+            sent = join(encode_response(api_key, version, 7, response))
+            assert decode_response(api_key, version, sent[4:]) == (7, response)
+            told |= codes(response)
+    assert CLUSTER in told
+    assert told <= {CLUSTER, 0}
 
 
 def ask(api_key: ApiKey, version: int, request: Any, message: str | None = None) -> Any:
@@ -88,6 +109,21 @@ def test_markers_are_refused_three_lists_deep() -> None:
 def test_a_produce_without_acknowledgement_hears_nothing() -> None:
     assert ask(ApiKey.PRODUCE, 9, produce.ProduceRequest(acks=0)) is None
     assert ask(ApiKey.PRODUCE, 9, produce.ProduceRequest(acks=1)) is not None
+
+
+def test_a_fetch_repeats_no_topics_since_they_have_ids() -> None:
+    topic = fetch.FetchTopic(topic="t", partitions=[fetch.FetchPartition(partition=1)])
+    request = fetch.FetchRequest(session_id=9, topics=[topic])
+    old, new = (ask(ApiKey.FETCH, version, request) for version in (12, 13))
+    assert (old.error_code, old.session_id) == (new.error_code, new.session_id) == (CLUSTER, 9)
+    (answer,) = old.responses
+    assert (answer.topic, answer.partitions[0].error_code) == ("t", CLUSTER)
+    assert new.responses == []
+
+
+def test_a_topic_without_a_name_is_answered_with_an_empty_one() -> None:
+    by_id = metadata.MetadataRequest(topics=[metadata.MetadataRequestTopic(name=None)])
+    assert [each.name for each in ask(ApiKey.METADATA, 12, by_id).topics] == [""]
 
 
 def test_an_offset_that_is_not_told_is_minus_one() -> None:
@@ -128,6 +164,32 @@ def test_some_say_it_once_for_the_whole(
     response = ask(api_key, version, request_)
     assert response.error_code == CLUSTER
     assert getattr(response, elements) == []
+
+
+def test_offsets_are_refused_by_group() -> None:
+    topics = [offset_fetch.OffsetFetchRequestTopics(name="t", partition_indexes=[4])]
+    group = offset_fetch.OffsetFetchRequestGroup(group_id="g", topics=topics)
+    request = offset_fetch.OffsetFetchRequest(groups=[group])
+    (answer,) = ask(ApiKey.OFFSET_FETCH, 9, request).groups
+    assert (answer.group_id, answer.error_code, answer.topics) == ("g", CLUSTER, [])
+
+
+@pytest.mark.parametrize(
+    ("api_key", "version", "message", "text"),
+    [
+        (ApiKey.DESCRIBE_CLUSTER, 1, "why", "why"),
+        (ApiKey.DESCRIBE_CLUSTER, 1, None, None),
+        (ApiKey.UNREGISTER_BROKER, 0, "why", "why"),
+        (ApiKey.UNREGISTER_BROKER, 0, None, "Cluster authorization failed."),
+        (ApiKey.DESCRIBE_QUORUM, 2, "why", "Cluster authorization failed."),
+        (ApiKey.SHARE_FETCH, 1, "why", None),
+    ],
+)
+def test_apis_differ_in_what_they_tell(
+    api_key: ApiKey, version: int, message: str | None, text: str | None
+) -> None:
+    request = request_class(api_key)()
+    assert ask(api_key, version, request, message).error_message == text
 
 
 def test_old_deletions_are_of_names() -> None:

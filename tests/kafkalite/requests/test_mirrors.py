@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kafkalite.requests.mirrors import each_once, mirror_of
 from kafkalite.requests.slices import at_once
-from kafkalite.security.mirrors import each_once, mirror_of
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.write_txn_markers import (
     WritableTxnMarker,
