@@ -20,6 +20,7 @@ from kafkalite.wire.compression import (
     DecompressionError,
     Scratch,
     UnfoldsTooLarge,
+    copied,
     decompress,
     decompress_into,
     large,
@@ -79,8 +80,8 @@ def accept(
 
 
 def _refuse_briefly(batch: RecordBatch) -> None:
-    """Raises TakesLong for a batch with many records, or that unfolds to much."""
-    if batch.record_count > _MOST_BRIEF_REFUSED:
+    """Raises TakesLong for a batch with many records or bytes, or that unfolds to many."""
+    if batch.record_count > _MOST_BRIEF_REFUSED or len(batch.buffer) > MOST_BRIEF_BYTES:
         raise TakesLong
     codec = batch.attributes & COMPRESSION_MASK
     if codec:
@@ -229,7 +230,7 @@ def unpacked(batch: RecordBatch) -> bytes | None:
     """A batch's decompressed records; None if they are not as producers compress them."""
     data = batch.buffer[HEADER_BYTES:]
     codec = batch.attributes & COMPRESSION_MASK
-    return _decompressed(codec, data) if codec else data.tobytes()
+    return _decompressed(codec, data) if codec else copied(data)
 
 
 def largest_timestamp(

@@ -311,7 +311,7 @@ class Compaction:
         codec = batch.compression
 
         def pack() -> None:
-            packed.append(compress(codec, bytes(data)))
+            packed.append(compress(codec, data))
 
         if codec and len(data) > _BIG_BATCH_BYTES:
             yield from self._elsewhere(pack)

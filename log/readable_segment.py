@@ -36,6 +36,7 @@ from kafkalite.wire.record_batch import (
 # A search through more than this takes a thread. So many compressed bytes may be 11 MB of records.
 _MOST_BRIEF_RECORDS: Final = 1000
 _MOST_BRIEF_COMPRESSED_BYTES: Final = 1024
+_MOST_BRIEF_BYTES: Final = 1 << 20
 _MOST_SEARCHED: Final = 16
 # A largest timestamp that the time index has not been asked for yet.
 UNREAD: Final = -2
@@ -180,19 +181,19 @@ class ReadableSegment:
     def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampAndOffset | None:
         """The first record from `from_offset` on that is not earlier than `timestamp`, or None."""
         _, offset = self.time_index.lookup(timestamp)
-        _, position = self.offset_index.lookup(max(offset, from_offset))
-        for _, batch in self.batches(position):
+        _, start = self.offset_index.lookup(max(offset, from_offset))
+        for position, batch in self.batches(start, headers_only=True):
             if batch.max_timestamp < timestamp or batch.last_offset < from_offset:
                 continue
-            found = self._search(batch, timestamp, from_offset)
+            found = self._search(position, batch, timestamp, from_offset)
             if found is not None:
                 return found
         return None
 
     def _search(
-        self, batch: RecordBatch, timestamp: int, from_offset: int
+        self, position: int, batch: RecordBatch, timestamp: int, from_offset: int
     ) -> TimestampAndOffset | None:
-        """The first such record in a batch. Raises NotBrief inside of `cached_only`."""
+        """The first such record in the batch there. Raises NotBrief inside of `cached_only`."""
         key = batch.base_offset, batch.crc, timestamp, from_offset
         if self._searched is not None and key in self._searched:
             found = self._searched[key]
@@ -200,13 +201,15 @@ class ReadableSegment:
                 raise found
             return found
         if is_cached_only() and _takes_long(batch):
-            raise NotBrief(partial(self._search_in_thread, key, batch))
-        return _first_record(batch, timestamp, from_offset)
+            records = FileSlice(self.file, position, batch.size_bytes)
+            raise NotBrief(partial(self._search_in_thread, key, records))
+        return _first_record(self.whole(position, batch), timestamp, from_offset)
 
-    def _search_in_thread(self, key: _SearchKey, batch: RecordBatch) -> None:
+    def _search_in_thread(self, key: _SearchKey, records: FileSlice) -> None:
+        """Not the thread closes `records`, but the loop, when it lets them go."""
         found: TimestampAndOffset | KafkaError | None
         try:
-            found = _first_record(batch, key[2], key[3])
+            found = _first_record(RecordBatch(records.read()), key[2], key[3])
         except KafkaError as error:
             found = error
         if self._searched is None:
@@ -243,9 +246,8 @@ class ReadableSegment:
 
 def _takes_long(batch: RecordBatch) -> bool:
     is_compressed = batch.attributes & COMPRESSION_MASK
-    return batch.record_count > _MOST_BRIEF_RECORDS or (
-        is_compressed > 0 and batch.size_bytes > _MOST_BRIEF_COMPRESSED_BYTES
-    )
+    most_bytes = _MOST_BRIEF_COMPRESSED_BYTES if is_compressed else _MOST_BRIEF_BYTES
+    return batch.record_count > _MOST_BRIEF_RECORDS or batch.size_bytes > most_bytes
 
 
 def _first_record(

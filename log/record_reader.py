@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from time import sleep
 from typing import Final, NamedTuple, NoReturn
 
-from kafkalite.wire.compression import Compression, UnfoldsTooLarge
+from kafkalite.wire.compression import Compression, UnfoldsTooLarge, copied
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import COMPRESSION_MASK, HEADER_BYTES, RecordBatch
 from kafkalite.wire.record_format import BYTES_OF_A_PART, MOST_HEADERS, invalid_record
@@ -67,7 +67,7 @@ def read_records(batch: RecordBatch, *, skips_contents: bool) -> Iterator[ReadRe
     """
     codec = Compression(batch.attributes & COMPRESSION_MASK)
     try:
-        data, is_broken = decompress_stream(codec, bytes(batch.buffer[HEADER_BYTES:]))
+        data, is_broken = decompress_stream(codec, copied(batch.buffer[HEADER_BYTES:]))
     except UnfoldsTooLarge as error:
         raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE, str(error)) from error
     reader = _Reader(data, is_broken)

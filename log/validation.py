@@ -25,7 +25,7 @@ from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import InvalidRecordsError, RecordError
 from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.wire.checksum import crc32c
-from kafkalite.wire.compression import Compression, compress
+from kafkalite.wire.compression import Compression, compress, copied
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import (
     COMPRESSION_MASK,
@@ -379,7 +379,7 @@ def _stamp(batch: RecordBatch, config: LogConfig, max_timestamp: int, now_ms: in
         stamped = _STAMPED.pack(
             attributes, batch.last_offset_delta, batch.base_timestamp, max_timestamp
         )
-        under_crc = stamped + batch.buffer[_STAMPED_END:]
+        under_crc = b"".join((stamped, copied(batch.buffer[_STAMPED_END:])))
         crc = crc32c(under_crc)
     return AcceptedBatch(
         crc,

@@ -385,7 +385,7 @@ def build_batch(
     if delete_horizon_ms is not None:
         attributes |= DELETE_HORIZON_FLAG
     return pack_batch(
-        compress(compression, bytes(data), compression_level),
+        compress(compression, data, compression_level),
         base_offset=base_offset,
         last_offset_delta=delta if last_offset is None else last_offset - base_offset,
         record_count=count,

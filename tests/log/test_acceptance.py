@@ -11,9 +11,10 @@ from crc32c import crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafkalite.log.acceptance import accept, largest_timestamp
+from kafkalite.log.acceptance import MOST_BRIEF_BYTES, accept, largest_timestamp
 from kafkalite.log.accepted_batch import AcceptedBatch, as_accepted
 from kafkalite.log.config import LogConfig
+from kafkalite.log.errors import TakesLong
 from kafkalite.log.log import Log
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.compression import Compression
@@ -188,6 +189,16 @@ ODD_HEADERS = {
     "count": (57, ">i", 2),
     "no records": (57, ">i", 0),
 }
+
+
+@pytest.mark.parametrize("config", [LogConfig(message_timestamp_type="LogAppendTime"), LogConfig()])
+def test_validation_of_many_bytes_takes_long(config: LogConfig) -> None:
+    large = build_batch([Record(timestamp=NOW_MS, value=bytes(MOST_BRIEF_BYTES))], base_offset=1)
+    small = build_batch([Record(timestamp=NOW_MS, value=bytes(1000))], base_offset=1)
+    config = replace(config, max_message_bytes=2 * MOST_BRIEF_BYTES)
+    with pytest.raises(TakesLong):
+        accept(large, config, NOW_MS, briefly=True)
+    assert accept(small, config, NOW_MS, briefly=True) is None
 
 
 @pytest.mark.parametrize("kind", ODD_HEADERS)

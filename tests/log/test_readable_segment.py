@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kafkalite.log import page_cache
 from kafkalite.log.open_files import FileSlice, OpenFiles
 from kafkalite.log.page_cache import NotBrief, cached_only
 from kafkalite.log.readable_segment import TimestampAndOffset
@@ -176,6 +177,29 @@ def test_a_search_that_takes_long_is_for_a_thread(
             caught.value.read()
         for _ in range(2):
             assert segment.find_timestamp(1001, 0) == wanted
+
+
+def test_a_thread_reads_a_batch_of_many_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segment = LogSegment.create(tmp_path, 0, OpenFiles(), now_ms=0)
+    records = [Record(timestamp=1000 + i, value=bytes(600_000)) for i in range(2)]
+    data = build_batch(records)
+    segment.append(b"", data, len(data), 0, 1, 1001, 100)
+    sizes: list[int] = []
+    pread = page_cache.pread
+
+    def noted(descriptor: int, size: int, position: int) -> bytes:
+        sizes.append(size)
+        return pread(descriptor, size, position)
+
+    monkeypatch.setattr(page_cache, "pread", noted)
+    with cached_only:
+        with pytest.raises(NotBrief) as caught:
+            segment.find_timestamp(1001, 0)
+        assert max(sizes) < 100_000
+        caught.value.read()
+        assert segment.find_timestamp(1001, 0) == TimestampAndOffset(1001, 1)
 
 
 def test_a_search_that_fails_in_a_thread_fails_where_it_was_asked_for(tmp_path: Path) -> None:

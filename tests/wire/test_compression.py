@@ -17,8 +17,8 @@ from kafkalite.wire.compression import (
     Compression,
     DecompressionError,
     UnfoldsTooLarge,
-    _copied,
     compress,
+    copied,
     decompress,
     decompress_into,
     large,
@@ -85,7 +85,7 @@ class Sliced:
 def test_much_is_copied_in_pieces() -> None:
     """Other threads run after each, and while they are joined: Python lets them then."""
     unfolded = Sliced((64 << 20) - 1)
-    assert _copied(cast("memoryview", unfolded)) == unfolded.view
+    assert copied(cast("memoryview", unfolded)) == unfolded.view
     assert max(unfolded.taken) <= 8 << 20
     assert sum(unfolded.taken) == len(unfolded)
 
@@ -124,6 +124,11 @@ def test_other_threads_run_while_the_sizes_of_very_many_blocks_are_added_up() ->
             decompress(Compression.SNAPPY, data, MANY - 1)
 
     assert longest_wait(refused) < 0.5
+
+
+def test_other_threads_run_while_blocks_of_lz4_are_copied() -> None:
+    data = random.Random(0).randbytes(16 << 20)
+    assert longest_wait(lambda: compress(Compression.LZ4, data)) < 0.5
 
 
 @pytest.mark.parametrize("codec", CODECS)
