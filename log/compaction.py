@@ -20,7 +20,9 @@ MemoryRecords.filterTo; KIP-58, KIP-534.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
+from functools import partial
 
+from kafkalite.log.accepted_batch import PIECE_BYTES
 from kafkalite.log.cleaned_transactions import CleanedTransactions
 from kafkalite.log.disk_wait import Step
 from kafkalite.log.files import CLEANED_SUFFIX
@@ -33,6 +35,7 @@ from kafkalite.log.record_scan import RECORDS_OF_A_PART, ScannedRecord, scanned
 from kafkalite.log.segment import LogSegment
 from kafkalite.log.segment_replacement import group_by_size, replace_segments
 from kafkalite.wire.compression import compress
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import (
     COMPRESSION_MASK,
     DELETE_HORIZON_FLAG,
@@ -46,8 +49,12 @@ from kafkalite.wire.record_format import read_record, write_record
 
 # A batch itself counts as this many records.
 _RECORDS_PER_BATCH = 2
-# A larger batch is packed in a thread.
+# And so many of its bytes as another one.
+_BYTES_OF_RECORD = 4096
+# A larger batch is compressed in a thread.
 _BIG_BATCH_BYTES = 64 << 10
+# A larger one is read, looked at and packed in a thread.
+LARGE_BYTES = 1 << 20
 
 
 class CleaningAborted(Exception):
@@ -122,13 +129,13 @@ class Compaction:
         self._check()
 
     def _elsewhere(self, work: Callable[[], None]) -> Iterator[Step]:
-        """Have `work` run in any thread; its OSError is raised here."""
-        errors: list[OSError] = []
+        """Have `work` run in any thread; its OSError or KafkaError is raised here."""
+        errors: list[OSError | KafkaError] = []
 
         def run() -> None:
             try:
                 work()
-            except OSError as error:
+            except (OSError, KafkaError) as error:
                 errors.append(error)
 
         size, self._step_bytes = self._step_bytes, 0
@@ -136,6 +143,30 @@ class Compaction:
         self._check()
         if errors:
             raise errors[0]
+
+    def _whole(
+        self, segment: LogSegment, position: int, batch: RecordBatch
+    ) -> Generator[Step, None, tuple[RecordBatch, bytes]]:
+        """A batch, which is valid, and its records: a thread reads a large one."""
+        if batch.size_bytes <= LARGE_BYTES:
+            batch.ensure_valid()
+            return batch, records_data(batch)
+        found: list[tuple[RecordBatch, bytes]] = []
+        with FileSlice(segment.file, position, batch.size_bytes) as held:
+
+            def read() -> None:
+                whole = RecordBatch(held.read())
+                whole.ensure_valid()
+                found.append((whole, records_data(whole)))
+
+            yield from self._elsewhere(read)
+        return found[0]
+
+    def _counted(self, batch: RecordBatch) -> Iterator[Step]:
+        """Others have their turn after many records, or bytes."""
+        self._work += batch.record_count + _RECORDS_PER_BATCH + batch.size_bytes // _BYTES_OF_RECORD
+        if self._work >= RECORDS_OF_A_PART:
+            yield from self._step()
 
     # -- the first half: the last offset of each key
 
@@ -158,22 +189,20 @@ class Compaction:
     ) -> Generator[Step, None, bool]:
         """Note the segment's keys; True if the map is full."""
         _, position = segment.offset_index.lookup(start)
-        for _, batch in segment.batches(position, must_be_whole=True):
+        for place, batch in segment.batches(position, must_be_whole=True, most_bytes=LARGE_BYTES):
             self._step_bytes += batch.size_bytes
-            batch.ensure_valid()
+            batch, data = yield from self._whole(segment, place, batch)
             if batch.is_control:
                 transactions.marker_met(batch)
             elif not transactions.batch_met(batch):
-                for number, part in enumerate(scanned(batch, records_data(batch))):
+                for number, part in enumerate(scanned(batch, data)):
                     if number:
                         yield from self._step()
                     if not self._map.put(part, batch.base_offset):
                         return True
             if batch.last_offset >= start:
                 self._map.latest_offset = max(self._map.latest_offset, batch.last_offset)
-            self._work += batch.record_count + _RECORDS_PER_BATCH
-            if self._work >= RECORDS_OF_A_PART:
-                yield from self._step()
+            yield from self._counted(batch)
         yield from self._step()
         return False
 
@@ -225,12 +254,14 @@ class Compaction:
     def _clean_segment(
         self, segment: LogSegment, cleaned: LogSegment, producers: dict[int, ProducerEntry]
     ) -> Iterator[Step]:
-        for _, batch in segment.batches(must_be_whole=True):
+        for position, batch in segment.batches(must_be_whole=True, most_bytes=LARGE_BYTES):
             self._step_bytes += batch.size_bytes
-            batch.ensure_valid()
-            result = yield from self._clean_batch(batch, producers)
+            batch, records = yield from self._whole(segment, position, batch)
+            result = yield from self._clean_batch(batch, records, producers)
             if result is not None:
                 data, max_timestamp = result
+                while len(data) > PIECE_BYTES and not cleaned.write_ahead(b"", data, PIECE_BYTES):
+                    yield from self._step()
                 cleaned.append(
                     b"",
                     data,
@@ -241,12 +272,10 @@ class Compaction:
                     index_interval_bytes=self._log.config.most_unindexed_bytes,
                 )
                 self._step_bytes += len(data)
-            self._work += batch.record_count + _RECORDS_PER_BATCH
-            if self._work >= RECORDS_OF_A_PART:
-                yield from self._step()
+            yield from self._counted(batch)
 
     def _clean_batch(
-        self, batch: RecordBatch, producers: dict[int, ProducerEntry]
+        self, batch: RecordBatch, data: bytes, producers: dict[int, ProducerEntry]
     ) -> Generator[Step, None, tuple[bytes | memoryview, int] | None]:
         """The bytes that stay of the batch, with its largest timestamp; None if it goes."""
         horizon_ms = batch.delete_horizon_ms
@@ -262,7 +291,6 @@ class Compaction:
             batch.has_producer_id and _is_last_of_producer(batch, producers)
         ) or batch.next_offset == self._group_end
         kept: list[ScannedRecord] = []
-        data = b"" if discard_records else records_data(batch)
         if not discard_records:
             for number, part in enumerate(scanned(batch, data)):
                 if number:
@@ -298,30 +326,28 @@ class Compaction:
             largest = batch.base_timestamp + max(record[1] for record in kept)
         base_timestamp = first if horizon_ms is None else horizon_ms
         data = bytearray()
-        for j, (*_, begin, end) in enumerate(kept, start=1):
-            if base_timestamp == batch.base_timestamp and not is_stamped:
-                data += records[begin:end]
-            else:
+
+        def put(some: list[ScannedRecord]) -> None:
+            for *_, begin, end in some:
+                if base_timestamp == batch.base_timestamp and not is_stamped:
+                    data.extend(records[begin:end])
+                    continue
                 timestamp_delta, offset_delta, key, value, headers, _ = read_record(records, begin)
                 timestamp = first if is_stamped else batch.base_timestamp + timestamp_delta
                 write_record(data, timestamp - base_timestamp, offset_delta, key, value, headers)
-            if j % RECORDS_OF_A_PART == 0:
-                yield from self._step()
-        packed: list[bytes] = []
-        codec = batch.compression
 
-        def pack() -> None:
-            packed.append(compress(codec, data))
-
-        if codec and len(data) > _BIG_BATCH_BYTES:
-            yield from self._elsewhere(pack)
+        if len(records) > LARGE_BYTES:
+            yield from self._elsewhere(partial(put, kept))
         else:
-            pack()
+            for start in range(0, len(kept), RECORDS_OF_A_PART):
+                if start:
+                    yield from self._step()
+                put(kept[start : start + RECORDS_OF_A_PART])
         attributes = batch.attributes & ~DELETE_HORIZON_FLAG
         if horizon_ms is not None:
             attributes |= DELETE_HORIZON_FLAG
-        rebuilt = pack_batch(
-            packed[0],
+        pack = partial(
+            pack_batch,
             base_offset=batch.base_offset,
             last_offset_delta=batch.last_offset_delta,
             record_count=len(kept),
@@ -333,7 +359,16 @@ class Compaction:
             base_sequence=batch.base_sequence,
             partition_leader_epoch=batch.partition_leader_epoch,
         )
-        return rebuilt, largest
+        rebuilt: list[bytes] = []
+
+        def build() -> None:
+            rebuilt.append(pack(compress(batch.compression, data)))
+
+        if len(data) > (_BIG_BATCH_BYTES if batch.compression else LARGE_BYTES):
+            yield from self._elsewhere(build)
+        else:
+            build()
+        return rebuilt[0], largest
 
 
 def _is_last_of_producer(batch: RecordBatch, producers: dict[int, ProducerEntry]) -> bool:

@@ -23,11 +23,13 @@ def read_batches(
     *,
     headers_only: bool = False,
     must_be_whole: bool = False,
+    most_bytes: int | None = None,
 ) -> Iterator[tuple[int, RecordBatch]]:
     """(position, batch) from `position`, a batch's start, to `end`.
 
     A torn last batch is left out, or an error if all batches `must_be_whole`. With `headers_only`
-    the batches' buffers may be cut short, and the rest of big ones is not read.
+    the batches' buffers may be cut short, and the rest of big ones is not read. With `most_bytes`
+    so are those of larger batches.
 
     Raises:
         KafkaError(CORRUPT_MESSAGE): no batch begins where one must, or one is torn.
@@ -50,7 +52,8 @@ def read_batches(
             )
         if position + size > end:
             break
-        if not headers_only and len(batch.buffer) < size:
+        is_read = not headers_only and (most_bytes is None or size <= most_bytes)
+        if is_read and len(batch.buffer) < size:
             chunk = _chunk(file, position, end, max(size, _SCAN_BYTES))
             chunk_at = position
             if len(chunk) < size:

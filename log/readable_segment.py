@@ -125,11 +125,17 @@ class ReadableSegment:
         *,
         headers_only: bool = False,
         must_be_whole: bool = False,
+        most_bytes: int | None = None,
     ) -> Iterator[tuple[int, RecordBatch]]:
         """(position, batch) from `position` to `end`, by default the file's; see `read_batches`."""
         end = self.size if end is None else min(end, self.size)
         return read_batches(
-            self.file, position, end, headers_only=headers_only, must_be_whole=must_be_whole
+            self.file,
+            position,
+            end,
+            headers_only=headers_only,
+            must_be_whole=must_be_whole,
+            most_bytes=most_bytes,
         )
 
     def find(self, offset: int) -> tuple[int, RecordBatch] | None:

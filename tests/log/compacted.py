@@ -1,5 +1,6 @@
 """Logs to compact: records by key, transactions, one round of compaction."""
 
+from collections.abc import Callable
 from typing import Any
 
 from kafkalite.log.cleaner import cleanable_part
@@ -39,7 +40,12 @@ def end(disk: Any, log: Log, producer_id: int, *, commit: bool, epoch: int = 0) 
     log.advance_high_watermark(log.log_end_offset)
 
 
-def clean(log: Log, up_to: int = 0, max_keys: int = 1000) -> int:
+def clean(
+    log: Log,
+    up_to: int = 0,
+    max_keys: int = 1000,
+    in_thread: Callable[[Callable[[], None]], None] = lambda work: work(),
+) -> int:
     part = cleanable_part(log, up_to)
     run = Compaction(log, part.first_dirty_offset, part.first_uncleanable_offset, max_keys).run()
     while True:
@@ -48,7 +54,7 @@ def clean(log: Log, up_to: int = 0, max_keys: int = 1000) -> int:
         except StopIteration as stop:
             return stop.value
         if step.work is not None:
-            step.work()
+            in_thread(step.work)
 
 
 def kept(records: Any, log: Log) -> list[tuple[int, bytes | None, bytes | None]]:

@@ -1,11 +1,17 @@
 """Compaction: the records that stay and those that go, against rules in a few plain lines."""
 
+from collections.abc import Callable
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
 
+from kafkalite.log.accepted_batch import PIECE_BYTES
 from kafkalite.log.cleaner import cleanable_part
 from kafkalite.log.compaction import CleaningAborted, Compaction
+from kafkalite.log.files import Files
+from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches
 from tests.log.compacted import COMPACT, DAY_MS, batches, clean, end, kept, put
@@ -259,3 +265,54 @@ def test_a_log_truncated_before_the_swap_keeps_its_segments(disk: Any, values: A
         next(steps)
     assert values(log) == before[:23]
     assert not [name for name in disk.names() if name.endswith((".swap", ".cleaned", ".deleted"))]
+
+
+class TurnFiles(Files):
+    """Knows how much is read and written in a turn of the loop at most."""
+
+    in_thread = False
+    most = 0
+
+    def taken_by_thread(self, work: Callable[[], None]) -> None:
+        self.in_thread = True
+        work()
+        self.in_thread = False
+
+    def pread(self, descriptor: int, size: int, position: int) -> bytes:
+        if not self.in_thread:
+            self.most = max(self.most, size)
+        return super().pread(descriptor, size, position)
+
+    def pwrite(self, descriptor: int, data: Any, position: int) -> int:
+        if not self.in_thread:
+            self.most = max(self.most, len(data))
+        return super().pwrite(descriptor, data, position)
+
+
+@pytest.mark.parametrize("is_stamped", [False, True])
+@pytest.mark.parametrize("compression", [Compression.NONE, Compression.LZ4])
+def test_a_large_batch_is_compacted_in_pieces(
+    disk: Any, records: Any, compression: Compression, is_stamped: bool
+) -> None:
+    files = TurnFiles()
+    disk.open_files = OpenFiles(files=files)
+    stamps = "LogAppendTime" if is_stamped else "CreateTime"
+    log = disk.log(
+        config=replace(
+            COMPACT,
+            segment_bytes=1 << 30,
+            max_message_bytes=1 << 30,
+            message_timestamp_type=stamps,
+        )
+    )
+    values = [Random(number).randbytes(PIECE_BYTES // 2 + 7) for number in range(6)]
+    put(disk, log, *((b"k%d" % i, each) for i, each in enumerate(values)), compression=compression)
+    put(disk, log, (b"k0", b"new"), (b"k9", None))
+    log.roll()
+    put(disk, log, (b"z", b"active"))
+    files.most = 0
+    clean(log, in_thread=files.taken_by_thread)
+    assert files.most <= PIECE_BYTES
+    expected = [(i, b"k%d" % i, values[i]) for i in range(1, 6)]
+    expected += [(6, b"k0", b"new"), (7, b"k9", None), (8, b"z", b"active")]
+    assert kept(records, log) == expected
