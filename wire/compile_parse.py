@@ -9,7 +9,7 @@ structs are loops within. It looks like this (Heartbeat 4):
         n = buf[pos]
         pos += 1
         if n > 127: n, pos = long_string(buf, pos)
-        elif not n: raise Odd
+        if not n: raise Odd
         o0.group_id = buf[pos : (pos := pos + n - 1)].decode()
         ...
 
@@ -190,7 +190,7 @@ class ParserWriter(SourceWriter, ABC):
             self.add_to_run(*PLAIN_LENGTHS.get(type_name, ("i", 4)), "n")
             self.end_run()
         if not nullable:
-            self.write("elif not n:" if compact else "if n < 0:")
+            self.write("if not n:" if compact else "if n < 0:")
             self.write("    raise Odd")
 
     def null_or(self, target: str, nullable: bool, compact: bool) -> None:

@@ -28,6 +28,7 @@ from kafkalite.wire.parse_support import (
     FEW_ELEMENTS,
     PARSE_ODDITIES,
     ManyElements,
+    Odd,
     TooManyElements,
 )
 from kafkalite.wire.schema import array, data, field, nullable_nested, struct
@@ -264,3 +265,13 @@ def test_only_a_slow_parser_reads_malformed_text() -> None:
     buffer = memoryview(bytes.fromhex(encoded))
     parse = parser(Names, in_memoryview=True, mode=Mode.SLOW)
     assert drained(parse(buffer, 0, len(buffer)))[0] == Names([Name("\ufffd")])
+
+
+@pytest.mark.parametrize("class_", [Name, Names, Numbers, Bytes])
+@pytest.mark.parametrize("in_memoryview", [False, True])
+def test_null_in_two_bytes_is_null_too(class_: type[Any], in_memoryview: bool) -> None:
+    """These are never null. What follows would be read as elements, from before their place."""
+    frame: Any = b"\x80\x00" + bytes(60)
+    parse = parser(class_, 1, whole=False, in_memoryview=in_memoryview)
+    with pytest.raises(Odd):
+        parse(memoryview(frame) if in_memoryview else frame, 0, len(frame))
