@@ -8,16 +8,20 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from random import Random
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from conformance.harness.random_messages import broken, random_message
 from kafkalite.apis import APIS as SERVED
 from kafkalite.log import record_walk
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class, response_class
+from kafkalite.wire.compile_build import BUILD_ODDITIES, BuilderWriter
 from kafkalite.wire.compile_c import APIS, Definitions, machine_code
+from kafkalite.wire.compile_parse import ParserWriter
 from kafkalite.wire.compile_rows import (
     RowBuilderWriter,
     RowParserWriter,
@@ -26,7 +30,11 @@ from kafkalite.wire.compile_rows import (
     name_in_machine_code,
 )
 from kafkalite.wire.compile_source import FORMATS, Mode
+from kafkalite.wire.message_codec import build_body, join
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from kafkalite.wire.parse_support import PARSE_ODDITIES, ManyElements
+from kafkalite.wire.rows import rows_of
+from kafkalite.wire.schema import message_of
 
 IS_COMPILED = not record_walk.__file__.endswith(".py")
 
@@ -130,3 +138,70 @@ def test_machine_code_is_used_where_it_is(monkeypatch: pytest.MonkeyPatch) -> No
         builder(in_slices=True),
     ]
     assert not {*written} & {parse, parse_view, build}
+
+
+def outcome(parse: Any, frame: Any) -> Any:
+    try:
+        return plain(parse(frame, 0, len(frame)))
+    except (*PARSE_ODDITIES, ManyElements) as error:
+        return type(error) is ManyElements
+
+
+def plain(value: Any) -> Any:
+    """Rows with bytes in place of views."""
+    if isinstance(value, memoryview):
+        return bytes(value)
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in cast("list[Any]", value)]
+    return value
+
+
+def built(build: Any, row: Any) -> Any:
+    parts: list[bytes] = []
+    chunks: list[Any] = []
+    try:
+        build(row, parts, chunks)
+    except BUILD_ODDITIES:
+        return None
+    return [*map(bytes, chunks), b"".join(parts)]
+
+
+def parsers(class_: type[Any], version: int, *, in_view: bool) -> tuple[Any, Any]:
+    """Two parsers, the second of which is always in Python."""
+    mode = Mode.COUNTED if in_view else Mode.FAST
+    first, second = (
+        RowParserWriter(
+            version,
+            flexible=message_of(class_).is_flexible(version),
+            in_memoryview=in_view,
+            mode=mode,
+        )
+        for _ in range(2)
+    )
+    return first.compile(class_, whole=False), ParserWriter.compile(second, class_, whole=False)
+
+
+def builders(class_: type[Any], version: int) -> tuple[Any, Any]:
+    flexible = message_of(class_).is_flexible(version)
+    first, second = (RowBuilderWriter(version, flexible=flexible) for _ in range(2))
+    return first.compile(class_), BuilderWriter.compile(second, class_)
+
+
+@pytest.mark.parametrize("key", APIS, ids=lambda key: key.name)
+def test_machine_code_does_what_python_does(key: ApiKey) -> None:
+    """In the compiled build; in pure Python both are the same."""
+    random = Random(key)
+    request, response = request_class(key), response_class(key)
+    for version in range(SERVED[key].min_version, SERVED[key].max_version + 1):
+        in_bytes = parsers(request, version, in_view=False)
+        in_view = parsers(request, version, in_view=True)
+        build, build_in_python = builders(response, version)
+        for _ in range(10):
+            frame = join(build_body(random_message(random, request, version), version))
+            for damaged in (frame, *(broken(random, frame, frame) for _ in range(5))):
+                found = [outcome(parse, damaged) for parse in in_bytes]
+                found += [outcome(parse, memoryview(damaged)) for parse in in_view]
+                assert found[0] == found[1]
+                assert found[2] == found[3]
+            row = rows_of(random_message(random, response, version))
+            assert built(build, row) == built(build_in_python, row)
