@@ -15,7 +15,7 @@ from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import Record, build_batch
 from tests.log.conftest import START_MS, Disk
-from tests.log.faults import RecordedFiles
+from tests.log.faults import FullFiles, RecordedFiles
 
 Steps = list[Callable[[], None] | None]
 
@@ -134,6 +134,21 @@ def test_what_was_not_appended_is_cut_off(log: Log) -> None:
     assert log.log_end_offset == 0
     steps.close()
     assert bytes_of(log) == b""
+
+
+def test_a_full_disk_leaves_nothing_of_a_large_batch(disk: Disk) -> None:
+    files = FullFiles()
+    disk.open_files = OpenFiles(files=files)
+    log = disk.log(config=CONFIG)
+    appended(log, batch(b"a", 0))
+    steps = appending_as_follower(log, batch(LARGE, 1), EPOCH)
+    while len(bytes_of(log)) < PIECE_BYTES:
+        next(steps)
+    files.is_full = True
+    with pytest.raises(KafkaError) as refused:
+        list(steps)
+    assert refused.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+    assert (bytes_of(log), log.log_end_offset) == (batch(b"a", 0), 1)
 
 
 def test_a_crash_leaves_a_torn_batch_that_is_cut_off(disk: Disk, log: Log) -> None:

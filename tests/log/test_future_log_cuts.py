@@ -33,13 +33,18 @@ def cut_and_grown(log: Log) -> None:
     assert log.log_end_offset == end
 
 
-def test_a_log_that_is_cut_while_it_is_copied(manager: LogManager) -> None:
+def caught_up(manager: LogManager) -> tuple[Log, LogMove]:
     log, target = begin(manager)
     for i in range(10):
         append(log, b"%d" % i, epoch=1)
     move = manager.begin_move("t", 0, target)
     move.step()
     assert move.is_caught_up
+    return log, move
+
+
+def test_a_log_that_is_cut_while_it_is_copied(manager: LogManager) -> None:
+    log, move = caught_up(manager)
     cut_and_grown(log)
     append(log, b"last", epoch=2)
     expected = read_all(log)
@@ -47,11 +52,7 @@ def test_a_log_that_is_cut_while_it_is_copied(manager: LogManager) -> None:
 
 
 def test_a_log_that_is_cut_just_before_its_copy_takes_over(manager: LogManager) -> None:
-    log, target = begin(manager)
-    for i in range(10):
-        append(log, b"%d" % i, epoch=1)
-    move = manager.begin_move("t", 0, target)
-    move.step()
+    log, move = caught_up(manager)
 
     def assign(directory: LogDirectory) -> Waits[None]:
         cut_and_grown(log)
