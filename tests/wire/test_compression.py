@@ -4,6 +4,7 @@ import gzip
 import random
 import tracemalloc
 import zlib
+from collections.abc import Iterator
 from typing import cast
 
 import cramjam
@@ -126,9 +127,37 @@ def test_other_threads_run_while_the_sizes_of_very_many_blocks_are_added_up() ->
     assert longest_wait(refused) < 0.5
 
 
-def test_other_threads_run_while_blocks_of_lz4_are_copied() -> None:
-    data = random.Random(0).randbytes(16 << 20)
-    assert longest_wait(lambda: compress(Compression.LZ4, data)) < 0.5
+@pytest.mark.parametrize("codec", [Compression.LZ4, Compression.ZSTD])
+def test_other_threads_run_while_much_is_compressed(codec: Compression) -> None:
+    data = random.Random(0).randbytes(32 << 20)
+    assert longest_wait(lambda: compress(codec, data)) < 0.5
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_what_is_compressed_is_taken_in_pieces(
+    codec: Compression, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A codec copies all that it has written at once, and holds the interpreter."""
+    taken: list[int] = []
+
+    def noted(data: bytes | bytearray | memoryview) -> Iterator[bytes]:
+        for piece in pieces(data):
+            taken.append(len(piece))
+            yield piece
+
+    pieces = compression._pieces
+    monkeypatch.setattr(compression, "_pieces", noted)
+    data = random.Random(0).randbytes(20 << 20)
+    assert decompress(codec, compress(codec, data)) == data
+    if codec is not Compression.SNAPPY:  # its blocks are smaller
+        assert [n >> 20 for n in taken][:3] == [8, 8, 4]
+
+
+def test_pieces_do_not_change_what_lz4_and_gzip_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = random.Random(0).randbytes(1 << 19) * 5
+    written = [compress(codec, data) for codec in (Compression.LZ4, Compression.GZIP)]
+    monkeypatch.setattr(compression, "_COPIED_AT_ONCE", 1 << 20)
+    assert [compress(codec, data) for codec in (Compression.LZ4, Compression.GZIP)] == written
 
 
 @pytest.mark.parametrize("codec", CODECS)
