@@ -207,16 +207,9 @@ class Log(LogState):
     def _complete(self, transaction: CompletedTransaction | None) -> None:
         """Note the transaction that a marker ended, if it ended one."""
         if transaction is not None:
-            if transaction.is_aborted:
-                self.segments.active.transaction_index.note(
-                    AbortedTransaction(
-                        transaction.producer_id,
-                        transaction.first_offset,
-                        transaction.last_offset,
-                        self.producer_state.last_stable_offset(transaction),
-                    )
-                )
-            self.producer_state.complete(transaction)
+            aborted = self.producer_state.complete(transaction)
+            if aborted is not None:
+                self.segments.active.transaction_index.note(aborted)
         self.update_first_unstable()
 
     def start_verification(

@@ -20,6 +20,7 @@ from kafkalite.log.producer_entry import (
     BatchMetadata,
     ProducerEntry,
 )
+from kafkalite.log.transaction_index import AbortedTransaction
 from kafkalite.log.verification import VerificationGuard, Verifications
 from kafkalite.wire.control_records import (
     ControlRecordType,
@@ -331,22 +332,33 @@ class ProducerState:
             producer_id, first_offset, offset, marker.control_type is ControlRecordType.ABORT
         )
 
-    def last_stable_offset(self, completed: CompletedTransaction) -> int:
+    def _last_stable_offset(self, completed: CompletedTransaction) -> int:
         """The last stable offset once this transaction is complete and replicated."""
         for first_offset, producer_id in self._ongoing.items():
             if producer_id != completed.producer_id:
                 return first_offset
         return completed.last_offset + 1
 
-    def complete(self, completed: CompletedTransaction) -> None:
-        """Decide a transaction. It is stable once its marker is below the high watermark."""
+    def complete(self, completed: CompletedTransaction) -> AbortedTransaction | None:
+        """Decide a transaction. It is stable once its marker is below the high watermark.
+
+        Returns what the transaction index has to keep, if it was aborted.
+        """
         self._ongoing.pop(completed.first_offset, None)
         self._unreplicated[completed.first_offset] = completed.last_offset
+        if not completed.is_aborted:
+            return None
+        return AbortedTransaction(
+            completed.producer_id,
+            completed.first_offset,
+            completed.last_offset,
+            self._last_stable_offset(completed),
+        )
 
     def replay(self, batch: RecordBatch) -> CompletedTransaction | None:
         """Take note of a batch found in the log (recovery, replication), unchecked.
 
-        The caller passes a completed transaction to `complete`, after indexing it.
+        The caller passes a completed transaction to `complete`.
         """
         completed = None
         if batch.has_producer_id:

@@ -32,10 +32,9 @@ from kafkalite.log.leader_epochs import LeaderEpochs
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.producer_snapshots import ProducerSnapshots
-from kafkalite.log.producer_state import CompletedTransaction, ProducerState
+from kafkalite.log.producer_state import ProducerState
 from kafkalite.log.segment import LogSegment
 from kafkalite.log.segments import Segments
-from kafkalite.log.transaction_index import AbortedTransaction
 from kafkalite.wire.errors import KafkaError
 
 _logger = logger_of(__name__)
@@ -253,8 +252,9 @@ class LogLoader:
                 )
                 self._epochs.note(batch.partition_leader_epoch, batch.base_offset)
                 completed = self._state.replay(batch)
-                if completed is not None:
-                    self._complete(segment, completed)
+                aborted = None if completed is None else self._state.complete(completed)
+                if aborted is not None:
+                    segment.transaction_index.append(aborted)
                 end = position + batch.size_bytes
                 next_offset = batch.next_offset
         except KafkaError as error:
@@ -270,18 +270,6 @@ class LogLoader:
         if segment is not self._segments.active:
             segment.finish_indexes()
         return next_offset, is_whole
-
-    def _complete(self, segment: LogSegment, completed: CompletedTransaction) -> None:
-        if completed.is_aborted:
-            segment.transaction_index.append(
-                AbortedTransaction(
-                    completed.producer_id,
-                    completed.first_offset,
-                    completed.last_offset,
-                    self._state.last_stable_offset(completed),
-                )
-            )
-        self._state.complete(completed)
 
     def _start_again(self) -> int:
         """Begin with an empty segment at the log's start: no other reaches it."""

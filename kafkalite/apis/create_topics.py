@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from kafkalite.cluster.operation_size import MAX_RECORDS
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic
 from kafkalite.config.describe import describe_topic, effective_source
 from kafkalite.requests.context import RequestContext, check_time
@@ -32,9 +33,6 @@ from kafkalite.wire.messages.create_topics import (
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
-# The most in one request, as in Kafka (ReplicationControlManager).
-_MAX_PARTITIONS: Final = 10_000
-
 
 async def handle(
     services: Services, context: RequestContext, request: CreateTopicsRequest
@@ -45,7 +43,7 @@ async def handle(
         check_time(request.timeout_ms)
     new_topics = await in_slices(mapped_in_steps(_new_topic, wanted), context)
     outcomes: Sequence[CreatedTopic | KafkaError]
-    if await in_slices(_partition_count(services, new_topics), context) > _MAX_PARTITIONS:
+    if await in_slices(_partition_count(services, new_topics), context) > MAX_RECORDS:
         error = KafkaError(
             ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
         )

@@ -375,8 +375,7 @@ async def _await_acks(
     await context.connection.move_to_task()
     await until_seen(pending, context.node_id, context.received_at + timeout_ms / 1000)
     for each in pending:
-        state = each.state(context.node_id)
-        code = ErrorCode.REQUEST_TIMED_OUT if state is None else state
+        code = each.outcome(context.node_id)
         index, _, base_offset, time_ms, log_start_offset, _, _, _ = each.rows[each.position]
         each.rows[each.position] = (
             *(index, code, base_offset, time_ms, log_start_offset),

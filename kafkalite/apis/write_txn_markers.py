@@ -25,7 +25,7 @@ from kafkalite.requests.context import RequestContext
 from kafkalite.requests.refusals import refuse_in_steps
 from kafkalite.requests.slices import Steps, batches, in_slices, release_dict, release_set
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerPartitionResult,
@@ -139,6 +139,5 @@ async def _until_replicated(services: Services, context: RequestContext, written
     for some in batches(written):
         await until_seen([append for append, _ in some], context.node_id, deadline)
         for append, result in some:
-            state = append.state(context.node_id)
-            result.error_code = ErrorCode.REQUEST_TIMED_OUT if state is None else state
+            result.error_code = append.outcome(context.node_id)
         await trio.lowlevel.checkpoint()  # others have their turn

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from kafkalite.cluster.config_validation import TABLES, ConfigValidation, invalid
 from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE
+from kafkalite.cluster.operation_size import MAX_RECORDS, TooManyRecords, check_operation_size
 from kafkalite.config import ConfigType
 from kafkalite.config.sources import find
 from kafkalite.requests.slices import Steps, WaitingSteps, cut, mapped, release, release_dict
@@ -37,9 +38,6 @@ class Operation(IntEnum):
 
 
 _OPERATIONS: Final = frozenset(Operation)
-# A controller writes no more for one request (QuorumController.MAX_RECORDS_PER_USER_OP).
-MAX_RECORDS: Final = 10_000
-TOO_MANY: Final = "Unable to perform excessively large batch operation."
 
 
 class ConfigChange(Struct, frozen=True):
@@ -206,12 +204,13 @@ def _planned(
         yield None
     if len(records) <= MAX_RECORDS:
         return records
+    too_many = TooManyRecords()
     outcomes.clear()
     for resource, found in checked:
         if isinstance(found, KafkaError):
             outcomes.append((resource, found.code, found.message))
         else:
-            outcomes.append((resource, ErrorCode.POLICY_VIOLATION, TOO_MANY))
+            outcomes.append((resource, too_many.code, too_many.message))
         yield None
     return []
 
@@ -230,8 +229,7 @@ def check_changes(changes: Sequence[ConfigChange]) -> Steps[None]:
                 nulls.append(change.name)
     if nulls:
         raise invalid(f"Null value not supported for : {', '.join(nulls)}")
-    if len(changes) > MAX_RECORDS:
-        raise KafkaError(ErrorCode.POLICY_VIOLATION, TOO_MANY)
+    check_operation_size(len(changes))
 
 
 class UnknownOperationError(KafkaError):

@@ -13,6 +13,7 @@ from uuid import UUID
 from msgspec import Struct, field
 
 from kafkalite.cluster.image import TOPIC_RESOURCE, unified
+from kafkalite.cluster.operation_size import check_operation_size
 from kafkalite.cluster.placement import place
 from kafkalite.config import BrokerConfig, ConfigError, validate_topic_configs
 from kafkalite.requests.slices import Steps
@@ -30,8 +31,6 @@ from kafkalite.wire.messages.stored.topic_record import TopicRecord
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
 
-# The most in one change, as in Kafka.
-_MAX_NEW_PARTITIONS: Final = 10_000
 # Records made in one step.
 _AT_ONCE: Final = 16
 
@@ -109,11 +108,7 @@ class TopicCreation:
                 f"Attempted to add {total_count - present} additional partition(s), but only "
                 f"{len(assignments)} assignment(s) were specified.",
             )
-        if total_count - present > _MAX_NEW_PARTITIONS:
-            raise KafkaError(
-                ErrorCode.POLICY_VIOLATION,
-                "Unable to perform excessively large batch operation.",
-            )
+        check_operation_size(total_count - present)
         factor = len(state.partitions[0].replicas)
         if assignments is None:
             replicas = yield from self._place(total_count - present, factor, first=present)

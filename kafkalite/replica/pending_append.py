@@ -50,6 +50,11 @@ class AwaitedAppend:
             return ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND
         return ErrorCode.NONE
 
+    def outcome(self, node_id: int) -> ErrorCode:
+        """The state for a client that waits no longer."""
+        state = self.state(node_id)
+        return ErrorCode.REQUEST_TIMED_OUT if state is None else state
+
 
 class PendingAppend(AwaitedAppend):
     """An append of a Produce above the high watermark, and the place of its response."""
