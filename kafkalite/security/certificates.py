@@ -45,6 +45,7 @@ class Authority:
         builder = builder.add_extension(
             x509.BasicConstraints(ca=True, path_length=0), critical=True
         )
+        builder = builder.add_extension(_usage(signs_certificates=True), critical=True)
         builder = builder.add_extension(
             x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False
         )
@@ -70,6 +71,7 @@ class Authority:
         if hosts:
             names = x509.SubjectAlternativeName([_alternative(host) for host in hosts])
             builder = builder.add_extension(names, critical=False)
+        builder = builder.add_extension(_usage(signs_certificates=False), critical=True)
         builder = builder.add_extension(
             x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
             critical=False,
@@ -103,6 +105,26 @@ def _builder(
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - _EARLIER)
         .not_valid_after(now + _LIFETIME)
+    )
+
+
+def _usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    """A key either signs certificates, or shows who its owner is.
+
+    Without it strict clients do not trust the CA: Python's, from 3.13 on.
+    """
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=not signs_certificates,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
     )
 
 

@@ -26,6 +26,7 @@ def handshake(server_pem: Path, ca: str, host: str) -> None:
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(server_pem)
     client = ssl.create_default_context(cadata=ca)
+    client.verify_flags |= ssl.VERIFY_X509_STRICT  # Python's default from 3.13 on
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ours = server.wrap_bio(to_server, to_client, server_side=True)
     theirs = client.wrap_bio(to_client, to_server, server_hostname=host)
