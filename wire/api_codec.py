@@ -289,7 +289,8 @@ def _let_go(error: BaseException) -> Generator[None, None, None]:
     """Free what was parsed before an error, little by little: it may be a million objects."""
     traceback = error.__traceback__
     while traceback is not None:
-        for value in list(traceback.tb_frame.f_locals.values()):
+        frame: Any = traceback.tb_frame  # f_locals is not a dict from Python 3.13 on
+        for value in list(frame.f_locals.values()):
             if isinstance(value, list):
                 while value:
                     del value[-_LET_GO_AT_ONCE:]
