@@ -6,6 +6,7 @@ A broker without other processes beside it has no followers, and refuses who say
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from kafkalite.log.open_files import close_slices
 from kafkalite.replica.fetch_reader import NOT_TOLD, FetchReader
@@ -15,9 +16,11 @@ from kafkalite.replica.replicated_partition import ReplicatedPartition
 from kafkalite.replication import replica_fetch
 from kafkalite.replication.leading import no_follower
 from kafkalite.replication.replica import Replica
-from kafkalite.replication.replicas import Key
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import PartitionDataRow
+
+if TYPE_CHECKING:
+    from kafkalite.replication.replicas import Key
 
 
 class FollowerReader(FetchReader):

@@ -14,7 +14,7 @@ import trio
 
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import in_disk_thread
-from kafkalite.wire.schema import FIELDS, fields_of
+from kafkalite.wire.schema import FIELDS, KeptRow, fields_of
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -35,6 +35,9 @@ _IN_ONE_STEP: Final = 8
 # The elements of smaller frames are not counted: there cannot be many.
 COUNTED_FROM_BYTES: Final = 4096
 _RELEASED_AT_ONCE: Final = 512
+_have_lists: Final[dict[type[Any], bool]] = {}
+# Shorter lists are freed with what they are in.
+_FEW: Final = 8
 # Levels of lists in lists that may be long: transactions, topics, partitions.
 _LEVELS: Final = 2
 _COPIED_AT_ONCE: Final = 4096
@@ -43,11 +46,16 @@ _MOST_WITHIN: Final = 4 * AT_ONCE
 _NEVER: Final = 1_000_000
 
 
-def is_long(context: RequestContext, topics: Sequence[tuple[Any, ...]]) -> bool:
-    """True if a request is to be handled in slices. `topics` are rows that end with a list."""
+def is_long(
+    context: RequestContext, topics: Sequence[tuple[Any, ...]], most: int = AT_ONCE
+) -> bool:
+    """True if a request is to be handled in slices: if it has more than `most` elements.
+
+    `topics` are rows that end with a list.
+    """
     if context.request_bytes < COUNTED_FROM_BYTES:
         return False
-    return len(topics) > AT_ONCE or sum(len(topic[-1]) for topic in topics) > AT_ONCE
+    return len(topics) > most or sum(len(topic[-1]) for topic in topics) > most
 
 
 def has_many(value: object) -> bool:
@@ -219,25 +227,37 @@ def let_go(*values: Any) -> Steps[None]:
     Lists in them that others refer to stay as they are.
     """
     held: list[list[object]] = []
-    yield from _hold_lists(values, held, _LEVELS)
+    yield from _hold_lists(values, held)
     del values
     yield from release(held)
 
 
-def _hold_lists(value: object, held: list[list[object]], levels: int) -> Steps[None]:
+def _hold_lists(value: object, held: list[list[object]]) -> Steps[None]:
     """Copy the lists in a message or row, so that their items live on without it."""
-    for each in _parts_of(value):
-        if isinstance(each, list):
-            items = cast("list[object]", each)
-            # The collector goes through all of a new list at once.
-            for start in range(0, len(items), _COPIED_AT_ONCE):
-                held.append(items[start : start + _COPIED_AT_ONCE])
-                yield
-            if levels and len(items) <= _RELEASED_AT_ONCE:
-                for item in items:
-                    yield from _hold_lists(item, held, levels - 1)
-        else:
-            yield from _hold_lists(each, held, levels)
+    waiting = [(value, _LEVELS)]
+    while waiting:
+        value, levels = waiting.pop()
+        for part in _parts_of(value):
+            if isinstance(part, list):
+                items = cast("list[object]", part)
+                # The collector goes through all of a new list at once.
+                for start in range(0, len(items) if len(items) > _FEW else 0, _COPIED_AT_ONCE):
+                    held.append(items[start : start + _COPIED_AT_ONCE])
+                    yield
+                if levels and len(items) <= _RELEASED_AT_ONCE:
+                    waiting += [(item, levels - 1) for item in items if _has_lists(item)]
+            elif _has_lists(part):
+                waiting.append((part, levels))
+
+
+def _has_lists(value: object) -> bool:
+    """True for messages and rows, but for those that are kept, whose lists stay."""
+    class_ = value.__class__
+    known = _have_lists.get(class_)
+    if known is None:
+        is_row = issubclass(class_, tuple) and class_ is not KeptRow
+        known = _have_lists[class_] = is_row or hasattr(class_, FIELDS)
+    return known
 
 
 def _parts_of(value: object) -> Iterable[object]:

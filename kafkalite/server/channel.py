@@ -23,7 +23,7 @@ from enum import IntEnum
 from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.log.open_files import FileSlice, close_slices
+from kafkalite.log.open_files import close_slices
 from kafkalite.requests.suspension import ResponseCoroutine, Step, SuspendedRequest
 from kafkalite.server.frame_reader import FrameReader
 from kafkalite.wire.fields import InMemory, Records
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 # Responses gathered beyond this are sent before the next request is looked at.
 _GATHER_BYTES: Final = 65536
-# Up to here it is cheaper to copy from the page cache than to send a file's bytes separately.
-_COPY_BELOW_BYTES: Final = 16384
 
 
 Respond = Callable[[InMemory], list[Records] | ResponseCoroutine]
@@ -230,14 +228,9 @@ class Channel:
         self.happened(ChannelEvent.END)
 
     def gather(self, response: list[Records]) -> int:
-        """Queue a response after those that are to be sent; its size in bytes. Raises OSError."""
-        size = 0
-        for chunk in response:
-            if isinstance(chunk, FileSlice) and chunk.size <= _COPY_BELOW_BYTES:
-                chunk = _copied(chunk)
-            self.output.append(chunk)
-            size += len(chunk)
-        return size
+        """Queue a response after those that are to be sent; its size in bytes."""
+        self.output += response
+        return sum(map(len, response))
 
     def take_output(self) -> list[Records]:
         """The chunks to send; the channel has none then."""
@@ -303,14 +296,3 @@ class Channel:
 
 def _closed(frame: InMemory) -> list[Records]:
     raise RuntimeError("a closed connection answers nothing")
-
-
-def _copied(records: FileSlice) -> Records:
-    data = records.read_cached()
-    if data is None:
-        return records  # to be sent by a task, which may wait
-    records.close()
-    if len(data) < records.size:
-        # The length is promised already: the connection cannot be saved.
-        raise OSError(f"the segment is shorter than promised: {records.size - len(data)} bytes")
-    return data

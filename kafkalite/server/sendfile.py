@@ -26,6 +26,8 @@ _MAX_BUFFERS_PER_CALL = 1024
 _PART_BYTES = 1 << 20
 # After this many bytes others have their turn: a quick receiver could take all at once.
 _AT_ONCE_BYTES = 1 << 20
+# To read few bytes, and to send them with what is around them, is cheaper than sendfile.
+_COPY_BELOW_BYTES = 16384
 # Below this, copying is cheaper than handing the kernel a list.
 _JOIN_BELOW_BYTES = 16384
 
@@ -60,10 +62,11 @@ def send_at_once(transport: Transport, chunks: list[Records]) -> bool:
         if transport.has_output:
             transport.send(b"", 0)
         while chunks and left > 0:
-            first = chunks[0]
-            if not isinstance(first, FileSlice):
-                left -= _send_memory(transport, chunks)
+            sent = _send_memory(transport, chunks)
+            if sent is not None:
+                left -= sent
                 continue
+            first = cast(FileSlice, chunks[0])
             part = _part_of(first)
             if not first.is_cached(part):
                 return False
@@ -75,28 +78,51 @@ def send_at_once(transport: Transport, chunks: list[Records]) -> bool:
     return True
 
 
+def _in_memory(chunk: Records) -> InMemory | None:
+    """The chunk's bytes; None for many of a file, or if the disk would be waited for.
+
+    Raises OSError.
+    """
+    if not isinstance(chunk, FileSlice):
+        return cast(InMemory, chunk)
+    if chunk.size > _COPY_BELOW_BYTES:
+        return None
+    data = chunk.read_cached()
+    if data is not None:
+        chunk.close()
+        if len(data) < chunk.size:
+            # The length is promised already: the connection cannot be saved.
+            raise _too_short(chunk.size - len(data))
+    return data
+
+
 def _part_of(records: FileSlice) -> int:
     return min(records.size, _PART_BYTES)
 
 
-def _send_memory(transport: Transport, chunks: list[Records]) -> int:
-    """Send, in one call, the first of the chunks before the first slice, and take them away.
+def _send_memory(transport: Transport, chunks: list[Records]) -> int | None:
+    """Send, in one call, the first of the chunks before a slice that stays one; take them away.
 
-    Returns the number of bytes.
+    Returns the number of bytes; None if the first chunk is such a slice. Raises OSError.
     """
     buffers: list[InMemory] = []
-    flags = 0
-    for chunk in chunks:
-        if isinstance(chunk, FileSlice):
+    flags = total = 0
+    for index, chunk in enumerate(chunks):
+        is_full = total >= _AT_ONCE_BYTES or index == _MAX_BUFFERS_PER_CALL
+        data = None if is_full else _in_memory(chunk)
+        if data is None:
             flags = socket.MSG_MORE
             break
-        buffers.append(cast(InMemory, chunk))
-    total = sum(map(len, buffers))
+        chunks[index] = data
+        buffers.append(data)
+        total += len(data)
+    if not buffers:
+        return None
     first = buffers if total <= _AT_ONCE_BYTES else _first(buffers, _AT_ONCE_BYTES)
     if len(first) == 1 or total <= _JOIN_BELOW_BYTES:
         sent = transport.send(first[0] if len(first) == 1 else b"".join(first), flags)
     else:
-        sent = transport.send_buffers(first[:_MAX_BUFFERS_PER_CALL], flags)
+        sent = transport.send_buffers(first, flags)
     chunks[: len(buffers)] = [] if sent == total else _without_first(buffers, sent)
     return sent
 
@@ -126,6 +152,10 @@ def _send_part(transport: Transport, records: FileSlice, size: int) -> None:
         count = transport.send_file(records.fileno(), records.position, size)
         if count == 0:
             # The length is promised already: the connection cannot be saved.
-            raise OSError(f"the segment is shorter than promised: {records.size} bytes missing")
+            raise _too_short(records.size)
         size -= count
         records.advance(count)
+
+
+def _too_short(missing_bytes: int) -> OSError:
+    return OSError(f"the segment is shorter than promised: {missing_bytes} bytes missing")

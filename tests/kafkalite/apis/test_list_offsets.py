@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkalite.apis import list_offsets as list_offsets_api
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode
@@ -147,3 +148,28 @@ async def test_there_is_no_leader_epoch_below_none(client, timed_topic: str) -> 
 async def test_there_is_no_such_isolation_level(client, timed_topic: str, level: int) -> None:
     refused = (ErrorCode.UNKNOWN_SERVER_ERROR, -1, -1, -1)
     assert await found(client, -1, isolation_level=level) == refused
+
+
+@pytest.mark.parametrize(("timestamp", "is_at_once"), [(-1, True), (-2, True), (5, False)])
+async def test_many_ends_are_told_at_once_and_many_times_are_not(
+    client,
+    broker: test_broker,
+    monkeypatch: pytest.MonkeyPatch,
+    timestamp: int,
+    is_at_once: bool,
+) -> None:
+    """An end is at hand. A time is searched for, which may take long for each partition."""
+    broker.create_topic("wide", partitions=300)
+    taken: list[str] = []
+    handle = list_offsets_api._handle_off_loop
+    monkeypatch.setattr(
+        list_offsets_api, "_handle_off_loop", lambda *given: taken.append("") or handle(*given)
+    )
+    request = list_offsets(timestamp, topic="wide")
+    request.topics[0].partitions = [
+        ListOffsetsPartition(partition_index=index, timestamp=timestamp) for index in range(300)
+    ]
+    response = await client.ask(request, NEWEST)
+    assert [each.partition_index for each in response.topics[0].partitions] == [*range(300)]
+    assert not any(each.error_code for each in response.topics[0].partitions)
+    assert bool(taken) is not is_at_once

@@ -39,6 +39,7 @@ from kafkalite.wire.messages.consumer_group_describe import (
     TopicPartitions,
 )
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkalite.wire.schema import KeptRow
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
 
 
@@ -180,6 +181,19 @@ def test_lists_that_others_keep_stay_as_they_are() -> None:
     kept = [1]
     list(let_go(("topic", [("name", kept)])))
     assert kept == [1]
+
+
+def test_rows_that_are_kept_are_not_gone_through() -> None:
+    """A Metadata response of all topics: their rows, and the lists in them, stay."""
+    topics = [KeptRow((0, f"topic {number}", list(range(20)))) for number in range(300)]
+    assert len(list(let_go((0, topics)))) < 10
+    assert len(topics) == 300
+    assert {len(topic[2]) for topic in topics} == {20}
+
+
+def test_lists_of_a_few_are_forgotten_with_what_they_are_in() -> None:
+    rows = [(number, [1], [1]) for number in range(400)]
+    assert len(list(let_go((0, rows)))) < 10
 
 
 def test_messages_are_forgotten_little_by_little() -> None:

@@ -97,3 +97,32 @@ def test_others_have_their_turn_after_each_megabyte_of_memory(sizes: list[int]) 
         assert send_at_once(cast(Transport, transport), chunks)
         assert sum(map(len, transport.taken[before:])) <= MB
     assert b"".join(transport.taken) == b"".join(whole)
+
+
+def test_little_of_many_files_is_sent_at_once_with_what_is_around_it(tmp_path: Path) -> None:
+    """As a Fetch of many partitions with a record each has it: not two calls for each of them."""
+    path = tmp_path / "segment"
+    path.write_bytes(bytes(range(250)) * 40)
+    file = LogFile(path.parent, path.name, OpenFiles())
+    transport = Taking()
+    chunks: list[Records] = []
+    expected = b""
+    for index in range(300):
+        chunks += [b"partition %d" % index, FileSlice(file, index, 7)]
+        expected += b"partition %d" % index + bytes((index + place) % 250 for place in range(7))
+    assert send_at_once(cast(Transport, transport), chunks)
+    assert chunks == []
+    assert transport.taken == [expected]
+    assert not file.in_use
+    file.close()
+
+
+def test_a_file_that_is_shorter_than_was_promised(tmp_path: Path) -> None:
+    path = tmp_path / "segment"
+    path.write_bytes(b"12345")
+    file = LogFile(path.parent, path.name, OpenFiles())
+    chunks: list[Records] = [b"head", FileSlice(file, 2, 7)]
+    with pytest.raises(OSError, match="shorter than promised: 4 bytes missing"):
+        send_at_once(cast(Transport, Taking()), chunks)
+    assert not file.in_use
+    file.close()
