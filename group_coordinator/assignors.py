@@ -77,7 +77,7 @@ def assign_uniform(
 
 def _share_out(members: list[Candidate], numbered: "_Numbered", loads: "_Loads") -> None:
     """All subscribe to the same topics: each has its fair share, the first members the lowest
-    partitions of those that nobody keeps.
+    partitions of those that no member keeps.
 
     Members come in the order of Kafka's hash tables, but for some that share a bucket. Shares that
     are one larger fall to those who had so many, and for the rest to the last members.
@@ -140,7 +140,7 @@ class _Numbered:
             self.ends.append(end)
 
     def owned(self, member: Candidate) -> list[int]:
-        """What a member has of the topics that it subscribes to."""
+        """The member's partitions, of the topics that it subscribes to."""
         found: list[int] = []
         for topic_id, indexes in member.owned.items():
             place = self.places.get(topic_id)

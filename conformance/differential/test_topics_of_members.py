@@ -58,7 +58,7 @@ def test_members_who_all_have_nothing(pair: Pair, topic: str, group: str) -> Non
     }
 
     def catch_up() -> None:
-        """As if no member had a partition to give up."""
+        """Each member says that it owns nothing."""
         for member, epoch in epochs.items():
             answer = beat(pair, group, member_id=member, member_epoch=epoch, topic_partitions=[])
             epochs[member] = answer.member_epoch

@@ -106,7 +106,7 @@ def test_uniform_moves_no_more_than_it_must():
 
 
 def test_uniform_gives_neighbours_and_the_last_members_have_one_more():
-    """As Apache Kafka does, when nobody has had anything; the order is that of hash tables."""
+    """Apache Kafka does so where no member had anything; the order is that of hash tables."""
     targets = assign_uniform(candidates((A,), (A,), (A,)), {A: 8})
     assert [sorted(targets[f"m{number}"][A]) for number in range(3)] == [
         [0, 1],
@@ -122,7 +122,7 @@ def test_uniform_keeps_what_comes_first_in_a_java_set():
     owned = {"m0": {A: frozenset({0, 1, 2, 16, 17})}}
     targets = assign_uniform(candidates(*[(A,)] * 6, owned=owned), {A: 18})
     assert targets["m0"][A] == {0, 16, 1}
-    # What nobody had is given away first, and then what was taken from members.
+    # Partitions that no member had are given first, then those that were taken from members.
     assert targets["m1"][A] == {3, 4, 5}
     assert targets["m5"][A] == {15, 17, 2}
 

@@ -114,7 +114,7 @@ class Delivery:
         return self.state is State.ACQUIRED and self.member_id != NO_MEMBER
 
     def let_go(self) -> None:
-        """Be with nobody, and not yet available."""
+        """Belong to no member, and be not yet available."""
         self.member_id, self.deadline = NO_MEMBER, NEVER
 
 
