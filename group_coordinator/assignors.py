@@ -7,14 +7,18 @@
 
 Pure functions of subscriptions, partition counts and the assignment before. Every partition of a
 subscribed topic gets exactly one member that subscribes to the topic. Source: Kafka's RangeAssignor
-and UniformAssignor (whose results differ from ours in which member gets what, not in how many).
+and UniformAssignor. Where members subscribe to different topics, uniform's result differs from
+Kafka's in which member gets what, not in how many.
 """
 
 import heapq
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from msgspec import Struct
+
+from kafkalite.wire.java_order import in_map_order, in_set_order, in_timeline_order
 
 Partition = tuple[UUID, int]
 Target = Mapping[UUID, frozenset[int]]
@@ -64,7 +68,49 @@ def assign_uniform(
     """Assign as evenly as the subscriptions allow. Each member keeps what it can of what it has."""
     numbered = _Numbered(partition_counts)
     loads = _Loads(members)
-    free = _keep(members, partition_counts, numbered, loads)
+    if {m.topics for m in members} == {frozenset(partition_counts)}:
+        _share_out(members, numbered, loads)
+    else:
+        _spread(members, partition_counts, numbered, loads)
+    return {member_id: numbered.by_topic(given) for member_id, given in loads.of.items()}
+
+
+def _share_out(members: list[Candidate], numbered: "_Numbered", loads: "_Loads") -> None:
+    """All subscribe to the same topics: each has its fair share, the first members the lowest
+    partitions of those that no member keeps.
+
+    Members come in the order of Kafka's hash tables, but for some that share a bucket. Shares that
+    are one larger fall to those who had so many, and for the rest to the last members.
+    """
+    owned = {m.member_id: numbered.owned(m) for m in members}
+    taken = {number for of_member in owned.values() for number in of_member}
+    free = [number for number in range(numbered.total) if number not in taken]
+    quota, larger = divmod(numbered.total, len(members))
+    room: dict[str, int] = {}
+    for place, member_id in enumerate(in_map_order(in_timeline_order(owned))):
+        share = quota + (larger > 0)
+        kept = owned[member_id][:share]
+        free += owned[member_id][share:]
+        if share > quota and len(kept) < share and len(members) - place > larger:
+            share = quota
+        larger -= share > quota
+        room[member_id] = share - len(kept)
+        for number in kept:
+            loads.give(number, member_id)
+    rest = iter(free)
+    for member_id, count in room.items():
+        for number in itertools.islice(rest, count):
+            loads.give(number, member_id)
+
+
+def _spread(
+    members: list[Candidate],
+    partition_counts: Mapping[UUID, int],
+    numbered: "_Numbered",
+    loads: "_Loads",
+) -> None:
+    """Members subscribe to different topics: each partition goes to the one that has fewest."""
+    free = _keep(members, numbered, loads)
     # Partitions that fewest members could take go first: the rest can even out the others.
     of_topics = _subscribers(members, partition_counts)
     subscribers = [
@@ -77,7 +123,6 @@ def assign_uniform(
         if heap:
             loads.give(number, loads.lightest_in(heap))
     _even_out(loads, subscribers)
-    return {member_id: numbered.by_topic(given) for member_id, given in loads.of.items()}
 
 
 class _Numbered:
@@ -87,13 +132,22 @@ class _Numbered:
         self.topics = list(partition_counts)
         self.counts = list(partition_counts.values())
         self.total = sum(self.counts)
-        self.starts: dict[UUID, int] = {}
+        self.places = {topic_id: place for place, topic_id in enumerate(self.topics)}
         self.ends: list[int] = []
         end = 0
-        for topic_id, count in partition_counts.items():
-            self.starts[topic_id] = end
+        for count in self.counts:
             end += count
             self.ends.append(end)
+
+    def owned(self, member: Candidate) -> list[int]:
+        """The member's partitions, of the topics that it subscribes to."""
+        found: list[int] = []
+        for topic_id, indexes in member.owned.items():
+            place = self.places.get(topic_id)
+            if place is not None and topic_id in member.topics:
+                count, start = self.counts[place], self.ends[place] - self.counts[place]
+                found += [start + index for index in in_set_order(indexes) if index < count]
+        return found
 
     def by_topic(self, numbers: Iterable[int]) -> Target:
         """Partitions as the target of a member."""
@@ -168,36 +222,14 @@ class _Loads:
             heapq.heapreplace(heap, (now, place, member_id))
 
 
-def _keep(
-    members: list[Candidate],
-    partition_counts: Mapping[UUID, int],
-    numbered: _Numbered,
-    loads: _Loads,
-) -> list[int]:
-    """Let members keep partitions of topics that they still subscribe to. Returns the others.
-
-    Where all subscribe to the same topics, no member keeps more than its fair share.
-    """
+def _keep(members: list[Candidate], numbered: _Numbered, loads: _Loads) -> list[int]:
+    """Let members keep partitions of topics that they still subscribe to. Returns the others."""
     taken = bytearray(numbered.total)
-    same_for_all = len({m.topics for m in members}) == 1
-    quota, extra = divmod(numbered.total, len(members)) if same_for_all else (numbered.total, 0)
     for member in members:
-        room = quota + (extra > 0)
-        kept: list[int] = []
-        for topic_id, owned in member.owned.items():
-            start = numbered.starts.get(topic_id)
-            if start is not None and topic_id in member.topics:
-                end = start + partition_counts[topic_id]
-                kept += [
-                    start + index
-                    for index in sorted(owned)
-                    if start + index < end and not taken[start + index]
-                ]
-        del kept[room:]
-        extra -= len(kept) > quota
-        for number in kept:
-            taken[number] = 1
-            loads.give(number, member.member_id)
+        for number in numbered.owned(member):
+            if not taken[number]:
+                taken[number] = 1
+                loads.give(number, member.member_id)
     return [number for number in range(numbered.total) if not taken[number]]
 
 

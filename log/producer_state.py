@@ -195,13 +195,14 @@ class ProducerState:
             KafkaError: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER, INVALID_TXN_STATE.
         """
         entry = self.producers.get(batch.producer_id)
+        last_epoch = NO_PRODUCER_EPOCH if entry is None else entry.producer_epoch
+        if origin is not AppendOrigin.REPLICATION and batch.producer_epoch < last_epoch:
+            raise self._stale_epoch(batch, last_epoch, offset)
         if origin is AppendOrigin.CLIENT and self.verifications:
             self._check_first_sequence(batch, entry, offset)
         if entry is None:
             # It expired, or its records were deleted: any sequence may come next (KIP-360).
             return
-        if origin is not AppendOrigin.REPLICATION and batch.producer_epoch < entry.producer_epoch:
-            raise self._stale_epoch(batch, entry, offset)
         if origin is AppendOrigin.CLIENT:
             self._check_sequence(batch, entry, offset)
         if entry.transaction_first_offset is not None and not batch.is_transactional:
@@ -248,12 +249,12 @@ class ProducerState:
             f"partition {self._name}: {batch.base_sequence} (incoming seq. number), {expected}",
         )
 
-    def _stale_epoch(self, batch: AcceptedBatch, entry: ProducerEntry, offset: int) -> KafkaError:
+    def _stale_epoch(self, batch: AcceptedBatch, last_epoch: int, offset: int) -> KafkaError:
         return KafkaError(
             ErrorCode.INVALID_PRODUCER_EPOCH,
             f"Epoch of producer {batch.producer_id} at offset {offset} in {self._name} is "
             f"{batch.producer_epoch}, which is smaller than the last seen epoch "
-            f"{entry.producer_epoch}",
+            f"{last_epoch}",
         )
 
     def check_marker(
@@ -271,9 +272,7 @@ class ProducerState:
         Raises:
             KafkaError: INVALID_PRODUCER_EPOCH, TRANSACTION_COORDINATOR_FENCED.
         """
-        entry = self.producers.get(batch.producer_id)
-        if entry is None:
-            return
+        entry = self.producers.get(batch.producer_id) or ProducerEntry(batch.producer_id)
         if transaction_version >= TRANSACTION_VERSION_2:
             stale = batch.producer_epoch <= entry.producer_epoch
             # It is the same marker again after its transaction ended, or an epoch that cannot grow.
@@ -285,7 +284,7 @@ class ProducerState:
         else:
             stale = batch.producer_epoch < entry.producer_epoch
         if stale:
-            raise self._stale_epoch(batch, entry, offset)
+            raise self._stale_epoch(batch, entry.producer_epoch, offset)
         if marker.coordinator_epoch < entry.coordinator_epoch:
             raise KafkaError(
                 ErrorCode.TRANSACTION_COORDINATOR_FENCED,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
+from typing import Final
+
+_FIBONACCI: Final = -7046029254386353131
 
 
 def java_hash_code(text: str) -> int:
@@ -29,3 +32,32 @@ def in_map_order(keys: Iterable[str], room_for: int = 16) -> list[str]:
         return (code ^ code >> 16) & (capacity - 1)
 
     return sorted(different, key=bucket)
+
+
+def in_timeline_order(keys: Collection[str]) -> list[str]:
+    """Different keys, in the order in which they came, in that of a TimelineHashMap of Kafka's.
+
+    It is exact for a table that never had more of them. Of one bucket the last comes first.
+    """
+    bits = 1
+    while len(keys) * 3 > 4 << bits:
+        bits += 1
+
+    def bucket(key: str) -> int:
+        code = java_hash_code(key)
+        signed = code - (code >> 31 << 32)
+        return (signed * _FIBONACCI & 0xFFFFFFFFFFFFFFFF) >> (64 - bits)
+
+    found = [*keys]
+    found.reverse()
+    found.sort(key=bucket)
+    return found
+
+
+def in_set_order(numbers: Collection[int]) -> list[int]:
+    """Indexes in the order in which a java.util.HashSet that was made of them is gone through.
+
+    Those of one bucket come in ascending order.
+    """
+    capacity = 1 << (max(int(len(numbers) / 0.75) + 1, 16) - 1).bit_length()
+    return sorted(numbers, key=lambda number: (number & (capacity - 1), number))

@@ -1,4 +1,5 @@
-"""Acknowledgements of records that are not the member's any more: its lock or the topic is gone."""
+"""Acknowledgements of records that are not the member's any more: its lock or the topic is gone;
+and those that come with a fetch."""
 
 from __future__ import annotations
 
@@ -9,7 +10,15 @@ from uuid import UUID
 import pytest
 
 from conformance.differential.comparison import Pair
-from conformance.differential.share_requests import ACCEPT, NOTHING, REJECT, offsets, produce
+from conformance.differential.share_requests import (
+    ACCEPT,
+    NOTHING,
+    REJECT,
+    RELEASE,
+    configure,
+    offsets,
+    produce,
+)
 from conformance.differential.test_share_groups import member, queue
 from kafkalite.wire.errors import ErrorCode
 
@@ -55,6 +64,31 @@ def test_acknowledgements_of_no_topic(pair: Pair, queue: str, member: Any, topic
     n.fetch(max_wait_ms=100, without_topics=True)
     n.fetch((0, 0, ACCEPT), is_renew_ack=True, **NOTHING)
     n.fetch((0, 0, ACCEPT), epoch=-1)
+
+
+def test_released_by_a_fetch(pair: Pair, queue: str, member: Any) -> None:
+    """Apache Kafka looks for records while it stores that: what else there is comes first."""
+    produce(pair, queue, *[1] * 6)
+    m = member()
+    m.fetch(max_records=2, batch_size=1)
+    for offset in (0, 1):
+        m.fetch((offset, offset, RELEASE), max_records=1, batch_size=1)
+    for _ in range(2):
+        m.fetch(max_records=1, batch_size=1, max_wait_ms=100)
+    m.fetch((2, 2, RELEASE), (3, 3, ACCEPT), max_records=5)
+    m.fetch((0, 1, ACCEPT), max_wait_ms=100)
+    offsets(pair, m.group, [(queue, [0])])
+
+
+def test_the_most_locks_and_a_fetch_that_accepts(pair: Pair, queue: str, member: Any) -> None:
+    produce(pair, queue, *[50] * 4)
+    m = member()
+    configure(pair, m.group, **{"share.partition.max.record.locks": "100"})
+    m.fetch()
+    m.fetch((0, 49, ACCEPT), max_wait_ms=300)
+    m.fetch((50, 99, RELEASE), max_wait_ms=300)
+    m.fetch(max_wait_ms=100)
+    offsets(pair, m.group, [(queue, [0])])
 
 
 def _error_of(answer: Any) -> ErrorCode:

@@ -46,3 +46,29 @@ def test_the_next_heartbeat_notices(pair: Pair, topic: str, group: str) -> None:
     describe(pair, group)
     beat(pair, group, member_epoch=2)
     describe(pair, group)
+
+
+def test_members_who_all_have_nothing(pair: Pair, topic: str, group: str) -> None:
+    """The assignor gives them neighbouring partitions, in the order of Kafka's hash tables."""
+    pair.create_topic(topic, 3)
+    members = ["q", "b", "p"]
+    epochs = {
+        member: beat(pair, group, **joining(topic, member_id=member)).member_epoch
+        for member in members
+    }
+
+    def catch_up() -> None:
+        """Each member says that it owns nothing."""
+        for member, epoch in epochs.items():
+            answer = beat(pair, group, member_id=member, member_epoch=epoch, topic_partitions=[])
+            epochs[member] = answer.member_epoch
+        describe(pair, group)
+
+    for _ in range(3):
+        catch_up()
+    for count in (8, 5, 20):
+        delete(pair, topic)
+        catch_up()
+        pair.create_topic(topic, count)
+        catch_up()
+        catch_up()

@@ -1,6 +1,7 @@
 """ShareFetch (key 78), versions 1-2: a member of a share group acquires records (KIP-932).
 
-- Acknowledgements of records acquired before may come along; they are done first.
+- Acknowledgements of records acquired before may come along; they are done first. What they
+  release comes back when there is nothing else, or with a later fetch.
 - A session tells which partitions are meant: epoch 0 begins one, -1 ends it (share_sessions.py).
 - When: at once if there are min_bytes to acquire, or all partitions have errors; else when records
   come in, or come back, to make them up, or after max_wait_ms.
@@ -18,7 +19,7 @@ import trio
 from kafkalite.apis.share_acknowledge import member_of
 from kafkalite.replica.fetch_reader import most_bytes
 from kafkalite.replica.partition import LEADER_CHANGED
-from kafkalite.replica.share.acknowledgement import RequestFailed
+from kafkalite.replica.share.acknowledgement import RequestFailed, Settle, settle_all
 from kafkalite.replica.share.acknowledging import RENEWALS_SINCE, Outcomes, acknowledge_all
 from kafkalite.replica.share.acquisition import Wanted
 from kafkalite.replica.share.share_reader import Fetched, Limits, ShareReader
@@ -68,6 +69,7 @@ async def handle(
             await trio.sleep(max(0, request.max_wait_ms) / 1000)
         return ShareFetchResponse(error_code=error.code)
     outcomes: Outcomes = {}
+    later: list[Settle] = []
     if _has_acknowledgements(request):
         try:
             outcomes = acknowledge_all(
@@ -78,20 +80,24 @@ async def handle(
                 api_version=context.api_version,
                 is_renewal=is_renewal,
                 may_read=context.may_read,
+                later=later,
             )
         except RequestFailed as error:
+            settle_all(later)
             return ShareFetchResponse(error_code=error.code)
     pending = services.share.pending(member.group_id, outcomes)
     answers: _Answers = {}
-    if session is not None and not is_renewal:
-        try:
-            answers = await _fetch(services, context, session, request)
-        except KafkaError as error:
-            return ShareFetchResponse(error_code=error.code)
-        if request.share_session_epoch != INITIAL_EPOCH:
-            if session.epoch != _next(request.share_session_epoch):
-                return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
-            answers = _told(session, answers)
+    try:
+        if session is not None and not is_renewal:
+            answers = await _fetch(services, context, session, request, later)
+    except KafkaError as error:
+        return ShareFetchResponse(error_code=error.code)
+    finally:
+        settle_all(later)
+    if session is not None and not is_renewal and request.share_session_epoch != INITIAL_EPOCH:
+        if session.epoch != _next(request.share_session_epoch):
+            return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+        answers = _told(session, answers)
     outcomes = await services.share.stored(context, outcomes, pending)
     if any(not services.share.partitions.is_topic(where.topic_id) for where in answers):
         # Apache Kafka counts bytes by the topic's name, and has none: what is said of the other
@@ -160,9 +166,16 @@ def _session(
 
 
 async def _fetch(
-    services: Services, context: RequestContext, session: ShareSession, request: ShareFetchRequest
+    services: Services,
+    context: RequestContext,
+    session: ShareSession,
+    request: ShareFetchRequest,
+    later: list[Settle],
 ) -> _Answers:
-    """Raises KafkaError(UNKNOWN_SERVER_ERROR) for an unknown acquire mode."""
+    """The acknowledgements in `later` count before the fetch waits, and not before it looks.
+
+    Raises KafkaError(UNKNOWN_SERVER_ERROR) for an unknown acquire mode.
+    """
     partitions = services.share.partitions
     answers: _Answers = {}
     wanted: list[TopicPartitionId] = []
@@ -201,7 +214,8 @@ async def _fetch(
     )
     # A share partition may begin at a time, which is looked for in the log.
     reader = await read_off_loop(made, context.connection.move_to_task)
-    if not reader.has_only_errors:
+    if not reader.has_only_errors and not (later and reader.has_enough()):
+        settle_all(later)
         await context.connection.wait_until(
             reader.has_enough,
             reader.watched,

@@ -105,6 +105,28 @@ def test_uniform_moves_no_more_than_it_must():
     assert targets["m1"][A] < owned["m1"][A]
 
 
+def test_uniform_gives_neighbours_and_the_last_members_have_one_more():
+    """Apache Kafka does so where no member had anything; the order is that of hash tables."""
+    targets = assign_uniform(candidates((A,), (A,), (A,)), {A: 8})
+    assert [sorted(targets[f"m{number}"][A]) for number in range(3)] == [
+        [0, 1],
+        [2, 3, 4],
+        [5, 6, 7],
+    ]
+    members = [Candidate(name, None, frozenset({A}), {}) for name in ("q", "b", "p")]
+    targets = assign_uniform(members, {A: 3})
+    assert [list(targets[name][A]) for name in ("p", "q", "b")] == [[0], [1], [2]]
+
+
+def test_uniform_keeps_what_comes_first_in_a_java_set():
+    owned = {"m0": {A: frozenset({0, 1, 2, 16, 17})}}
+    targets = assign_uniform(candidates(*[(A,)] * 6, owned=owned), {A: 18})
+    assert targets["m0"][A] == {0, 16, 1}
+    # Partitions that no member had are given first, then those that were taken from members.
+    assert targets["m1"][A] == {3, 4, 5}
+    assert targets["m5"][A] == {15, 17, 2}
+
+
 def test_uniform_is_quick_with_a_thousand_members():
     """It took 135 ms when every partition looked at every member."""
     topic = UUID(int=1)

@@ -62,6 +62,17 @@ def test_epochs(producer: Producer) -> None:
     assert producer.refused(1, epoch=3) == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
+def test_no_epoch_is_below_that_of_a_producer_without_one(producer: Producer) -> None:
+    assert producer.refused(0, epoch=-2) == ErrorCode.INVALID_PRODUCER_EPOCH
+    assert producer.append(0, epoch=-1).base_offset == 0
+
+
+def test_an_older_epoch_is_told_before_a_sequence_out_of_order(producer: Producer) -> None:
+    producer.append(0, epoch=1)
+    assert producer.log.start_verification(9, 1, 2, supports_epoch_bump=True) is not None
+    assert producer.refused(7, epoch=0) == ErrorCode.INVALID_PRODUCER_EPOCH
+
+
 def test_a_silent_producer_is_forgotten(producer: Producer) -> None:
     producer.append(0)
     producer.disk.now_ms += 86_400_000 - 1
@@ -181,6 +192,14 @@ def test_markers_are_fenced(producer: Producer) -> None:
     with pytest.raises(KafkaError) as caught:
         producer.end(commit=True, epoch=3, coordinator_epoch=7)
     assert caught.value.code == ErrorCode.TRANSACTION_COORDINATOR_FENCED
+
+
+def test_no_marker_s_epoch_is_below_that_of_a_producer_without_one(producer: Producer) -> None:
+    for version in (0, 2):
+        with pytest.raises(KafkaError, match=ErrorCode.INVALID_PRODUCER_EPOCH.name):
+            producer.end(commit=True, epoch=-2, version=version)
+    with pytest.raises(KafkaError, match=ErrorCode.TRANSACTION_COORDINATOR_FENCED.name):
+        producer.end(commit=True, coordinator_epoch=-2)
 
 
 def test_markers_of_version_2_end_only_their_own_transaction(producer: Producer) -> None:

@@ -144,12 +144,15 @@ def initialized(
 
     `expected` is the (producer id, epoch) of a client that recovers from an error: it must be the
     current one, or the last one if this is a repetition of what was done already (KIP-360).
-    Raises KafkaError: CONCURRENT_TRANSACTIONS while the last one ends, PRODUCER_FENCED.
+    Raises KafkaError: CONCURRENT_TRANSACTIONS while the last one ends, PRODUCER_FENCED;
+    UNKNOWN_SERVER_ERROR, as Apache Kafka, for another epoch than a producer id's last one.
     """
     check_not_ending(transaction)
     check_expected(transaction, expected)
     producer_id, epoch = transaction.producer_id, transaction.producer_epoch
-    if transaction.is_epoch_exhausted and (expected is None or expected[1] == epoch):
+    if transaction.is_epoch_exhausted:
+        if expected is not None and expected[1] != epoch:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         producer_id = new_producer_id()
         next_epoch, last_epoch = 0, NO_EPOCH if expected is None else epoch
     elif expected is None:

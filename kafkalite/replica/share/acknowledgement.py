@@ -2,9 +2,11 @@
 time.
 
 All of one call is done, or nothing of it but renewals: what changes is written first, and taken
-back when something is wrong with a later part, or with the disk. Source: Kafka's
-SharePartition.acknowledge, releaseAcquiredRecords, releaseAcquisitionLockOnTimeout; KIP-932,
-KIP-1222.
+back when something is wrong with a later part, or with the disk. Then it counts: what was released
+is available, and the start offset moves. In Apache Kafka that is when the share coordinator has
+answered, and a ShareFetch that the acknowledgements came with has looked for records before.
+Source: Kafka's SharePartition.acknowledge, releaseAcquiredRecords,
+releaseAcquisitionLockOnTimeout, rollbackOrProcessStateUpdates; KIP-932, KIP-1222.
 """
 
 from __future__ import annotations
@@ -60,6 +62,16 @@ class RequestFailed(KafkaError):
         super().__init__(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
+Settle = Callable[[], None]
+"""Lets changes count that are written."""
+
+
+def settle_all(later: list[Settle]) -> None:
+    """Let these changes count, once."""
+    while later:
+        later.pop(0)()
+
+
 class _Changes:
     """The changes of a call so far."""
 
@@ -67,17 +79,29 @@ class _Changes:
         self._partition = partition
         self._undo: list[tuple[Delivery, Delivery]] = []
         self._done_before = partition.delivery_complete_count
+        self._released: list[tuple[int, Delivery]] = []  # by the first offset
         self.stored: list[StateBatch] = []
 
-    def change(self, first: int, last: int, delivery: Delivery, change: Callable[[], None]) -> None:
+    def release(self, first: int, last: int, delivery: Delivery, limit: int) -> None:
+        """To be delivered again, unless that was done as often as it may be."""
+        if delivery.count >= limit:
+            self.change(first, last, delivery, RecordEvent.EXHAUST)
+            return
         self._undo.append((delivery, delivery.copy()))
-        change()
+        delivery.let_go()
+        self._released.append((first, delivery))
+        self.stored.append(StateBatch(first, last, RecordState.AVAILABLE, delivery.count))
+
+    def change(self, first: int, last: int, delivery: Delivery, event: RecordEvent) -> None:
+        self._undo.append((delivery, delivery.copy()))
+        delivery.on(event)
         self.stored.append(StateBatch(first, last, delivery.state, delivery.count))
         if delivery.state.is_final:
             self._partition.delivery_complete_count += self._partition.terminal_count(first, last)
 
-    def write(self) -> None:
-        """Make it durable, then let it count. Raises KafkaError, with nothing changed."""
+    def write(self, later: list[Settle] | None = None) -> None:
+        """Make it durable, then let it count, or leave that for `later`. Raises KafkaError, with
+        nothing changed."""
         partition = self._partition
         if not self.stored:
             return
@@ -86,12 +110,21 @@ class _Changes:
         except KafkaError:
             self.take_back()
             raise
-        self.settle()
+        if later is None:
+            self.settle()
+        else:
+            later.append(self.settle)
 
     def settle(self) -> None:
         partition = self._partition
-        if any(batch.delivery_state == RecordState.AVAILABLE for batch in self.stored):
-            partition.must_look_back = True
+        start_offset = partition.start_offset
+        for _, delivery in self._released:
+            if delivery.state is RecordState.ACQUIRED:  # not gone from the log meanwhile
+                delivery.on(RecordEvent.RELEASE)
+                partition.must_look_back = True
+        if any(first < start_offset for first, _ in self._released):
+            gone = partition.batches.beginning_in(0, start_offset - 1)
+            partition.remove(0, start_offset, gone, counted=False)
         if partition.move_start() or partition.must_look_back:
             partition.records_available()
 
@@ -102,10 +135,16 @@ class _Changes:
 
 
 def acknowledge(
-    partition: SharePartition, member_id: str, acknowledgements: Iterable[Acknowledgement]
+    partition: SharePartition,
+    member_id: str,
+    acknowledgements: Iterable[Acknowledgement],
+    later: list[Settle] | None = None,
 ) -> None:
-    """Do as the member says. Raises RequestFailed, and KafkaError: INVALID_RECORD_STATE,
-    INVALID_REQUEST, and what writing raises; then nothing is acknowledged."""
+    """Do as the member says; it counts at once, or when the caller settles what `later` gets.
+
+    Raises RequestFailed, and KafkaError: INVALID_RECORD_STATE, INVALID_REQUEST, and what writing
+    raises; then nothing is acknowledged.
+    """
     changes = _Changes(partition)
     try:
         for each in acknowledgements:
@@ -114,7 +153,7 @@ def acknowledge(
     except KafkaError:
         changes.take_back()
         raise
-    changes.write()
+    changes.write(later)
 
 
 def _acknowledge(
@@ -134,7 +173,7 @@ def _acknowledge(
         batch.take_apart()
         first_offset = max(said.first_offset, partition.start_offset)
         for offset, delivery in batch.between(first_offset, said.last_offset):
-            if delivery.state is not RecordState.ACQUIRED:
+            if not delivery.is_with_member:
                 raise _invalid("The offset cannot be acknowledged. The offset is not acquired.")
             if delivery.member_id != member_id:
                 raise _invalid("Member is not the owner of offset")
@@ -166,7 +205,7 @@ def _batches_of(partition: SharePartition, said: Acknowledgement) -> list[InFlig
 
 
 def _check_member(whole: Delivery, member_id: str) -> None:
-    if whole.state is not RecordState.ACQUIRED:
+    if not whole.is_with_member:
         raise _invalid("The batch cannot be acknowledged. The batch is not in the acquired state.")
     if whole.member_id != member_id:
         raise _invalid("Member is not the owner of batch record")
@@ -190,10 +229,9 @@ def _apply(
     if event is None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Invalid acknowledge type: [{kind}]")
     if event is RecordEvent.RELEASE:
-        limit = limits.delivery_count_limit
-        changes.change(first_offset, last_offset, delivery, lambda: delivery.release(limit))
+        changes.release(first_offset, last_offset, delivery, limits.delivery_count_limit)
     else:
-        changes.change(first_offset, last_offset, delivery, lambda: delivery.on(event))
+        changes.change(first_offset, last_offset, delivery, event)
 
 
 def _invalid(message: str) -> KafkaError:
@@ -235,16 +273,6 @@ def _release(
             if delivery.state is not RecordState.ACQUIRED or not is_meant(delivery):
                 continue
             if last_offset < partition.start_offset:
-                changes.change(
-                    first_offset, last_offset, delivery, _on(delivery, RecordEvent.REMOVE)
-                )
+                changes.change(first_offset, last_offset, delivery, RecordEvent.REMOVE)
             else:
-                changes.change(first_offset, last_offset, delivery, _released(delivery, limit))
-
-
-def _on(delivery: Delivery, event: RecordEvent) -> Callable[[], None]:
-    return lambda: delivery.on(event)
-
-
-def _released(delivery: Delivery, limit: int) -> Callable[[], None]:
-    return lambda: delivery.release(limit)
+                changes.release(first_offset, last_offset, delivery, limit)

@@ -10,6 +10,7 @@ from kafkalite.replica.share.acknowledgement import (
     Acknowledgement,
     AcknowledgeType,
     RequestFailed,
+    Settle,
     acknowledge,
 )
 from kafkalite.replica.share.share_partition import SharePartitionKey
@@ -54,10 +55,11 @@ def acknowledge_all(
     api_version: int,
     is_renewal: bool,
     may_read: Callable[[str], bool] | None = None,
+    later: list[Settle] | None = None,
 ) -> Outcomes:
     """Do as the member says, each partition on its own, of topics that it may read.
 
-    Raises RequestFailed.
+    It counts at once, or when the caller settles what `later` gets. Raises RequestFailed.
     """
     outcomes: dict[TopicPartitionId, KafkaError | None] = {}
     asked: dict[TopicPartitionId, Sequence[_Batch]] = {}
@@ -85,7 +87,7 @@ def acknowledge_all(
         outcomes[where] = None
         if batches:
             try:
-                _acknowledge(partitions, node_id, member, where, batches)
+                _acknowledge(partitions, node_id, member, where, batches, later)
             except RequestFailed:
                 raise
             except KafkaError as error:
@@ -99,6 +101,7 @@ def _acknowledge(
     member: SessionKey,
     where: TopicPartitionId,
     batches: Sequence[_Batch],
+    later: list[Settle] | None,
 ) -> None:
     key = SharePartitionKey(member.group_id, where.topic_id, where.partition)
     share = partitions.get(key)
@@ -111,7 +114,7 @@ def _acknowledge(
         for batch in batches
     ]
     try:
-        acknowledge(share, member.member_id, said)
+        acknowledge(share, member.member_id, said, later)
     except KafkaError as error:
         partitions.drop_if_fenced(key, error)
         raise

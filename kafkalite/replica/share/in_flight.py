@@ -109,9 +109,13 @@ class Delivery:
         self.on(Event.RENEW)
         self.deadline = deadline
 
-    def release(self, delivery_count_limit: int) -> None:
-        """Be delivered again, unless that was done as often as it may be."""
-        self.on(Event.RELEASE if self.count < delivery_count_limit else Event.EXHAUST)
+    @property
+    def is_with_member(self) -> bool:
+        return self.state is State.ACQUIRED and self.member_id != NO_MEMBER
+
+    def let_go(self) -> None:
+        """Belong to no member, and be not yet available."""
+        self.member_id, self.deadline = NO_MEMBER, NEVER
 
 
 class InFlightBatch:

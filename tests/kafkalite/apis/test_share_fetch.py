@@ -46,6 +46,17 @@ async def test_acknowledged_with_the_next_fetch(client, member) -> None:
     assert member.codes == (0, 0)
 
 
+async def test_what_a_fetch_releases_comes_back_when_there_is_nothing_else(client, member) -> None:
+    await produce(client, b"a")
+    await member.fetch()
+    await produce(client, b"b")
+    assert await member.fetch((0, 0, RELEASE)) == [b"b"]
+    assert await member.fetch() == [b"a"]
+    assert member.acquired == [(0, 0, 2)]
+    assert await member.fetch((0, 0, RELEASE)) == [b"a"]
+    assert member.acquired == [(0, 0, 3)]
+
+
 async def test_no_more_than_asked_for_in_record_limited_mode(client, member) -> None:
     await produce(client, b"a", b"b", b"c", b"d")
     assert await member.fetch(max_records=3, share_acquire_mode=1) == [b"a", b"b", b"c"]

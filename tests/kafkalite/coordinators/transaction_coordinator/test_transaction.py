@@ -225,6 +225,14 @@ def test_the_epochs_of_a_producer_id_run_out_at_init() -> None:
     assert (kept.producer_id, kept.producer_epoch) == (NEW_ID, 0)
 
 
+@pytest.mark.parametrize("epoch", [0, MAX_EPOCH - 2])
+def test_only_the_last_epoch_goes_on_from_itself(epoch: int) -> None:
+    """A producer that was fenced with its producer id's last epoch but one cannot recover."""
+    last = transaction(EMPTY, MAX_EPOCH - 1, last_producer_epoch=MAX_EPOCH - 2)
+    with pytest.raises(KafkaError, match=ErrorCode.UNKNOWN_SERVER_ERROR.name):
+        init((7, epoch))(last)
+
+
 def test_the_epochs_of_a_producer_id_run_out_at_the_end_of_a_transaction() -> None:
     last = transaction(ONGOING, MAX_EPOCH - 1)
     prepared = end(2, True, epoch=MAX_EPOCH - 1)(last)

@@ -7,9 +7,11 @@ import pytest
 from kafkalite.replica.share.acknowledgement import (
     Acknowledgement,
     RequestFailed,
+    Settle,
     acknowledge,
     release_all,
     release_expired,
+    settle_all,
 )
 from kafkalite.replica.share.in_flight import RecordState
 from kafkalite.replica.share.state_batch import StateBatch
@@ -62,6 +64,41 @@ def test_what_is_done_at_the_front_moves_the_start() -> None:
     assert world.share.start_offset == 0
     world.say(ACCEPT, 0, 3)
     assert world.share.start_offset == 8
+
+
+def test_what_is_to_count_later_is_stored_at_once() -> None:
+    """Released records are with nobody until then, and the start offset stays."""
+    world = World([2, 1])
+    world.fetch(batch_size=2)
+    later: list[Settle] = []
+    acknowledge(world.share, "a", [Acknowledgement(0, 1, [RELEASE])], later)
+    acknowledge(world.share, "a", [Acknowledgement(2, 2, [ACCEPT])], later)
+    assert [(each.first_offset, each.delivery_state) for each in world.stored] == [
+        (0, RecordState.AVAILABLE),
+        (2, RecordState.ACKNOWLEDGED),
+    ]
+    world.append(1)
+    with pytest.raises(KafkaError, match="not in the acquired state"):
+        world.say(ACCEPT, 0, 1)
+    release_all(world.share, "a")
+    assert offsets(world.fetch()) == [3]
+    settle_all(later)
+    assert not later
+    assert offsets(world.fetch()) == [0, 1]
+    world.say(ACCEPT, 0, 1)
+    assert world.share.start_offset == 3
+
+
+def test_records_that_are_let_go_may_go_from_the_log() -> None:
+    world = World([2, 1])
+    world.fetch()
+    later: list[Settle] = []
+    acknowledge(world.share, "a", [Acknowledgement(0, 1, [RELEASE])], later)
+    world.share.log_start_moved(1)
+    settle_all(later)
+    assert offsets(world.fetch()) == [1]
+    world.say(ACCEPT, 1, 2)
+    assert world.share.start_offset == 3
 
 
 def test_the_last_delivery_is_not_released() -> None:

@@ -57,11 +57,14 @@ def test_states_have_kafkas_numbers() -> None:
     assert [int(state) for state in RecordState] == [0, 1, 2, 4]
 
 
-@pytest.mark.parametrize(("count", "expected"), [(4, S.AVAILABLE), (5, S.ARCHIVED)])
-def test_the_last_delivery_is_the_last(count: int, expected: RecordState) -> None:
-    delivery = Delivery(S.ACQUIRED, count, "member", 1.0)
-    delivery.release(delivery_count_limit=5)
-    assert delivery.state is expected
+def test_what_is_let_go_is_with_nobody() -> None:
+    delivery = Delivery(S.ACQUIRED, 1, "member", 1.0)
+    assert delivery.is_with_member
+    delivery.let_go()
+    assert not delivery.is_with_member
+    assert (delivery.state, delivery.deadline) == (S.ACQUIRED, NEVER)
+    delivery.on(E.RELEASE)
+    assert delivery.state is S.AVAILABLE
 
 
 def test_batches_against_a_dictionary() -> None:
