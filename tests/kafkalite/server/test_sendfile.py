@@ -100,7 +100,7 @@ def test_others_have_their_turn_after_each_megabyte_of_memory(sizes: list[int]) 
 
 
 def test_little_of_many_files_is_sent_at_once_with_what_is_around_it(tmp_path: Path) -> None:
-    """As a Fetch of many partitions with a record each has it: not two calls for each of them."""
+    """A Fetch of many partitions with a record each takes one call, not two for each of them."""
     path = tmp_path / "segment"
     path.write_bytes(bytes(range(250)) * 40)
     file = LogFile(path.parent, path.name, OpenFiles())
