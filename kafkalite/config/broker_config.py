@@ -19,6 +19,7 @@ from kafkalite.config.choices import check_choices
 from kafkalite.config.connection_limits import check_at_start
 from kafkalite.config.definition import (
     BROKER_CONFIGS,
+    HIDDEN_BY,
     TOPIC_CONFIG_SYNONYMS,
     TOPIC_CONFIGS,
     ConfigError,
@@ -135,19 +136,21 @@ class BrokerConfig:
         try:
             return self._values[node_id, name]
         except KeyError:
-            value = BROKER_CONFIGS[name].parse(self._text(name, node_id))
+            value = BROKER_CONFIGS[name].parse(self.text(name, node_id))
             self._values[node_id, name] = value
             return value
 
-    def _text(self, name: str, node_id: int) -> str | None:
-        for layer in (
-            self.dynamic_by_node.get(node_id, {}),
-            self.dynamic_default,
-            self.static,
-        ):
+    def text(self, name: str, node_id: int) -> str | None:
+        """The value in force on a node as it was set, else the default.
+
+        One that is changed while running hides what is set under other names of the same thing.
+        """
+        for layer in (self.dynamic_by_node.get(node_id, {}), self.dynamic_default):
             if name in layer:
                 return layer[name]
-        return BROKER_CONFIGS[name].default
+            if any(hiding in layer for hiding in HIDDEN_BY.get(name, ())):
+                return BROKER_CONFIGS[name].default
+        return self.static.get(name, BROKER_CONFIGS[name].default)
 
     def boolean(self, name: str, node_id: int | None = None) -> bool:
         """A value of type boolean."""

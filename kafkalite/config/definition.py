@@ -322,3 +322,19 @@ TOPIC_CONFIG_SYNONYMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
     "segment.ms": (("log.roll.ms", 1), ("log.roll.hours", _HOUR_MS)),
     "unclean.leader.election.enable": (("unclean.leader.election.enable", 1),),
 }
+
+# Broker configs that stand for one another, the strongest first.
+_FAMILIES: Final = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+)
+# The names behind a broker config, and those that hide one when they are set while running.
+SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{name: family for family in _FAMILIES for name in family},
+    "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+}
+HIDDEN_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    **{name: family for family in _FAMILIES for name in family},
+    "log.flush.scheduler.interval.ms": ("log.flush.interval.ms",),
+}

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
 
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import (
@@ -17,6 +16,7 @@ from kafkalite.config.definition import (
     BROKER_CONFIGS,
     CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,
+    SYNONYMS,
     TOPIC_CONFIG_SYNONYMS,
     TOPIC_CONFIGS,
     ConfigDef,
@@ -60,18 +60,6 @@ class DescribedConfig:
     synonyms: tuple[Synonym, ...]
     type: int
     documentation: str | None
-
-
-# Broker configs that stand for one another, the strongest first.
-_FAMILIES: Final = (
-    ("log.roll.ms", "log.roll.hours"),
-    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
-    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
-)
-_SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
-    **{name: family for family in _FAMILIES for name in family},
-    "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
-}
 
 
 def describe_topic(
@@ -123,9 +111,10 @@ def describe_node(config: BrokerConfig, node_id: int) -> Iterator[DescribedConfi
         if definition is None:
             yield _unknown(name, synonyms)
             continue
-        value = synonyms[0].value if synonyms else definition.default
-        if name not in set_as_text:
-            value = format_value(definition.parse(value))
+        if name in set_as_text:
+            value = synonyms[0].value
+        else:
+            value = format_value(config.value(name, node_id))
         yield _of_node(name, definition, value, synonyms)
 
 
@@ -228,7 +217,7 @@ def _names_of(name: str) -> tuple[str, ...]:
     definition = _definition(name)
     if definition is not None and definition.name != name:
         return name, definition.name
-    return _SYNONYMS.get(name, (name,))
+    return SYNONYMS.get(name, (name,))
 
 
 def _shown(name: str, text: str) -> str | None:
