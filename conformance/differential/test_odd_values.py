@@ -5,9 +5,13 @@ import pytest
 
 from conformance.differential.comparison import Pair
 from conformance.differential.test_alter_configs import (
+    APPEND,
     BROKER,
+    CLIENT_METRICS,
     DELETE,
+    GROUP,
     SET,
+    SUBTRACT,
     TOPIC,
     altering,
     described,
@@ -101,3 +105,30 @@ def test_a_node(pair: Pair, name: str, values: tuple[str, ...]) -> None:
                 about = described(BROKER, asked)
                 about.resources[0].configuration_keys = [name]
                 pair.ask(ApiKey.DESCRIBE_CONFIGS, 4, about)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (GROUP, "consumer.assignment.interval.ms"),
+        (GROUP, "streams.num.standby.replicas"),
+        (GROUP, "share.isolation.level"),
+        (CLIENT_METRICS, "interval.ms"),
+        (CLIENT_METRICS, "metrics"),
+    ],
+)
+def test_a_group_and_a_subscription(pair: Pair, topic: str, kind: int, name: str) -> None:
+    for value in (*WHOLE, *WORDS, " read_committed "):
+        pair.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, altering(kind, topic, (name, SET, value)))
+        pair.settle()
+        pair.ask(ApiKey.DESCRIBE_CONFIGS, 4, described(kind, topic))
+
+
+@pytest.mark.parametrize("name", ["super.users", "metric.reporters", "log.cleanup.policy"])
+def test_lists_of_a_node(pair: Pair, name: str) -> None:
+    for value in ("compact ", "\tdelete", " a , b"):
+        for operation in (APPEND, SUBTRACT):
+            request = altering(BROKER, "1", (name, operation, value))
+            pair.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)
+    request = altering(BROKER, "1", (name, DELETE, None))
+    pair.ask(ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request)

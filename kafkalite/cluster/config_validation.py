@@ -117,25 +117,25 @@ class ConfigValidation:
         if unknown is not None:
             raise ConfigError(f"Unknown group config name: {unknown}")
         in_order = [key for key in GROUP_CONFIGS if key in configs]
-        for key in in_order:
-            GROUP_CONFIGS[key].parse(configs[key])
-        self._check_group_limits({key: configs[key] for key in sorted(in_order, key=_limit_place)})
+        values = {key: GROUP_CONFIGS[key].parse(configs[key]) for key in in_order}
+        numbers = {key: value for key, value in values.items() if isinstance(value, int)}
+        self._check_group_limits({key: numbers[key] for key in sorted(numbers, key=_limit_place)})
 
-    def _check_group_limits(self, configs: Configs) -> None:
+    def _check_group_limits(self, numbers: Mapping[str, int]) -> None:
         """The brokers' limits hold for every group (GroupConfig.validateValues)."""
         broker = self._cluster.config
-        for key, text in configs.items():
+        for key, number in numbers.items():
             family, _, rest = key.partition(".")
             least, most = f"group.{family}.min.{rest}", f"group.{family}.max.{rest}"
             most = most.replace(".max.num.", ".max.")  # of standby replicas
-            if least in BROKER_CONFIGS and int(text) < broker.integer(least):
+            if least in BROKER_CONFIGS and number < broker.integer(least):
                 raise ConfigError(f"{key} must be greater than or equal to {least}")
-            if most in BROKER_CONFIGS and int(text) > broker.integer(most):
+            if most in BROKER_CONFIGS and number > broker.integer(most):
                 raise ConfigError(f"{key} must be less than or equal to {most}")
         for family in ("consumer", "share", "streams"):
             session, interval = f"{family}.session.timeout.ms", f"{family}.heartbeat.interval.ms"
             session_ms, interval_ms = (
-                int(configs.get(key, broker.integer(f"group.{key}"))) for key in (session, interval)
+                numbers.get(key, broker.integer(f"group.{key}")) for key in (session, interval)
             )
             if session_ms <= interval_ms:
                 raise ConfigError(f"{session} must be greater than {interval}")
@@ -156,7 +156,7 @@ class ConfigValidation:
                 ClientMatch(value)
             if key == "interval.ms" and isinstance(value, int) and not 100 <= value <= 3_600_000:
                 raise invalid(
-                    f"Invalid value {text} for interval.ms, interval must be between 100 and "
+                    f"Invalid value {value} for interval.ms, interval must be between 100 and "
                     "3600000 (1 hour)"
                 )
 

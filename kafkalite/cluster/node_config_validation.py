@@ -148,11 +148,11 @@ class NodeConfigValidation:
         reporters = BROKER_CONFIGS[_REPORTERS].parse(configs[_REPORTERS])
         assert isinstance(reporters, tuple)
         if not all(reporter.startswith(_KAFKAS_OWN) for reporter in reporters):
+            updated = [key for key in self._differing(name, configs, changed) if key in configs]
             raise invalid(
                 in_all_configs(
-                    "Validation of dynamic config update of "
-                    f"Set({', '.join(self._differing(name, configs, changed))}) failed with class "
-                    "class kafka.server.DynamicMetricsReporters"
+                    f"Validation of dynamic config update of Set({', '.join(updated)}) failed "
+                    "with class class kafka.server.DynamicMetricsReporters"
                 )
             )
 

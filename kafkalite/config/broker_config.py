@@ -19,12 +19,12 @@ from kafkalite.config.choices import check_choices
 from kafkalite.config.connection_limits import check_at_start
 from kafkalite.config.definition import (
     BROKER_CONFIGS,
-    HIDDEN_BY,
     TOPIC_CONFIG_SYNONYMS,
     TOPIC_CONFIGS,
     ConfigError,
     ConfigValue,
     scaled,
+    text_in_force,
 )
 from kafkalite.config.listeners import Listener, parse_listeners, parse_protocol_map
 from kafkalite.config.log_dirs import EVERY_LOG_DIR, check_cordoned
@@ -136,21 +136,13 @@ class BrokerConfig:
         try:
             return self._values[node_id, name]
         except KeyError:
-            value = BROKER_CONFIGS[name].parse(self.text(name, node_id))
+            value = BROKER_CONFIGS[name].parse(self._text(name, node_id))
             self._values[node_id, name] = value
             return value
 
-    def text(self, name: str, node_id: int) -> str | None:
-        """The value in force on a node as it was set, else the default.
-
-        One that is changed while running hides what is set under other names of the same thing.
-        """
-        for layer in (self.dynamic_by_node.get(node_id, {}), self.dynamic_default):
-            if name in layer:
-                return layer[name]
-            if any(hiding in layer for hiding in HIDDEN_BY.get(name, ())):
-                return BROKER_CONFIGS[name].default
-        return self.static.get(name, BROKER_CONFIGS[name].default)
+    def _text(self, name: str, node_id: int) -> str | None:
+        own = self.dynamic_by_node.get(node_id, {})
+        return text_in_force(name, (own, self.dynamic_default), self.static)
 
     def boolean(self, name: str, node_id: int | None = None) -> bool:
         """A value of type boolean."""

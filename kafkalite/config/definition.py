@@ -338,3 +338,20 @@ HIDDEN_BY: Final[Mapping[str, tuple[str, ...]]] = {
     **{name: family for family in _FAMILIES for name in family},
     "log.flush.scheduler.interval.ms": ("log.flush.interval.ms",),
 }
+
+
+def text_in_force(
+    name: str, dynamic: Iterable[Mapping[str, str]], static: Mapping[str, str]
+) -> str | None:
+    """A config of a node as it was set, in the first of these places, else its default.
+
+    One that is changed while running hides what is set behind it under other names of the same
+    thing.
+    """
+    default = BROKER_CONFIGS[name].default
+    for layer in dynamic:
+        if name in layer:
+            return layer[name]
+        if any(hiding in layer for hiding in HIDDEN_BY.get(name, ())):
+            return default
+    return static.get(name, default)

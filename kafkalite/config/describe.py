@@ -21,6 +21,7 @@ from kafkalite.config.definition import (
     TOPIC_CONFIGS,
     ConfigDef,
     format_value,
+    text_in_force,
 )
 from kafkalite.config.sources import find
 
@@ -114,7 +115,8 @@ def describe_node(config: BrokerConfig, node_id: int) -> Iterator[DescribedConfi
         if name in set_as_text:
             value = synonyms[0].value
         else:
-            value = format_value(config.value(name, node_id))
+            *dynamic, static = (layer for _, layer in layers)
+            value = format_value(definition.parse(text_in_force(name, dynamic, static)))
         yield _of_node(name, definition, value, synonyms)
 
 
