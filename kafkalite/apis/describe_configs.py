@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.broker_loggers import levels
+from kafkalite.cluster.config_validation import invalid
 from kafkalite.cluster.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
@@ -20,7 +21,6 @@ from kafkalite.cluster.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from kafkalite.cluster.node_config_validation import invalid
 from kafkalite.config.describe import (
     ConfigSource,
     DescribedConfig,

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from msgspec import Struct
 
-from kafkalite.cluster.config_validation import TABLES, ConfigValidation
+from kafkalite.cluster.config_validation import TABLES, ConfigValidation, invalid
 from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE
-from kafkalite.cluster.node_config_validation import invalid
 from kafkalite.config import BROKER_CONFIGS, ConfigType
 from kafkalite.config.sources import find
 from kafkalite.requests.slices import Steps, WaitingSteps, cut, mapped, release, release_dict

@@ -15,7 +15,6 @@ from kafkalite.cluster.image import (
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from kafkalite.cluster.node_config_validation import NodeConfigValidation, invalid
 from kafkalite.config import (
     BROKER_CONFIGS,
     CLIENT_METRICS_CONFIGS,
@@ -62,7 +61,7 @@ class ConfigValidation:
         """Check what a resource would have then. Raises KafkaError."""
         validators = {
             TOPIC_RESOURCE: self._validate_topic,
-            BROKER_RESOURCE: NodeConfigValidation(self._cluster).validate,
+            BROKER_RESOURCE: self._validate_node,
             CLIENT_METRICS_RESOURCE: self._validate_client_metrics,
             GROUP_RESOURCE: self._validate_group,
         }
@@ -108,6 +107,13 @@ class ConfigValidation:
             raise KafkaError(
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
             )
+
+    def _validate_node(
+        self, name: str, configs: Configs, changed: Sequence[str]
+    ) -> WaitingSteps[None]:
+        from kafkalite.cluster.node_config_validation import NodeConfigValidation  # rarely needed
+
+        yield from NodeConfigValidation(self._cluster).validate(name, configs, changed)
 
     def _validate_group(self, name: str, configs: Configs, changed: Sequence[str]) -> Steps[None]:
         yield
@@ -169,3 +175,7 @@ def _limit_place(key: str) -> tuple[str, bool]:
 
 def unknown_type(resource_type: int) -> KafkaError:
     return invalid(f"Unknown resource type {resource_type}")
+
+
+def invalid(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kafkalite.cluster.config_validation import invalid
 from kafkalite.cluster.image import BROKER_RESOURCE
 from kafkalite.config import (
     BROKER_CONFIGS,
@@ -24,7 +25,6 @@ from kafkalite.config.listener_configs import PREFIX, STORES
 from kafkalite.config.log_dirs import check_cordoned
 from kafkalite.config.sources import find
 from kafkalite.requests.slices import Steps, WaitingSteps, cut
-from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
@@ -266,7 +266,3 @@ def _check_value(definition: ConfigDef, key: str, text: str) -> None:
 
 def _listed(names: Sequence[str]) -> str:
     return f"[{', '.join(names)}]"
-
-
-def invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REQUEST, message)
