@@ -8,7 +8,7 @@ several small ones become one. A new segment takes the place of the old ones by 
 A batch keeps its first and last offset. It stays as it is if all its records do. It stays, emptied,
 if it is a producer's last batch, whose sequence is needed, or a segment's last batch. Without the
 latter consumers could not go on to the log's end, and recovery might take the gap between two
-segments for a loss. (Kafka keeps only the last batch of a round; the records are the same.)
+segments for a loss. (Kafka keeps only the last batch of a round. The others have no time here.)
 Tombstones, and markers of transactions without data, get a delete horizon when they are first met
 in the clean part, and go when it has passed.
 
@@ -289,7 +289,7 @@ class Compaction:
             discard_records = self._transactions.batch_met(batch)
         must_stay = (
             batch.has_producer_id and _is_last_of_producer(batch, producers)
-        ) or batch.next_offset == self._group_end
+        ) or batch.next_offset == self._map.latest_offset + 1
         kept: list[ScannedRecord] = []
         if not discard_records:
             for number, part in enumerate(scanned(batch, data)):
@@ -297,7 +297,9 @@ class Compaction:
                     yield from self._step()
                 kept += part if batch.is_control else self._still_valid(part, batch, horizon_ms)
         if not kept:
-            return (_emptied(batch), batch.max_timestamp) if must_stay else None
+            if must_stay or batch.next_offset == self._group_end:
+                return _emptied(batch, batch.max_timestamp if must_stay else NO_TIMESTAMP)
+            return None
         has_tombstones = any(record[3] < 0 for record in kept)
         if horizon_ms is None and (has_tombstones or is_marker_without_data):
             horizon_ms = self._now_ms + self._log.config.delete_retention_ms
@@ -381,17 +383,18 @@ def _is_last_of_producer(batch: RecordBatch, producers: dict[int, ProducerEntry]
     return batch.is_control and batch.producer_epoch == entry.producer_epoch
 
 
-def _emptied(batch: RecordBatch) -> bytes:
-    return pack_batch(
+def _emptied(batch: RecordBatch, max_timestamp: int) -> tuple[bytes, int]:
+    data = pack_batch(
         b"",
         base_offset=batch.base_offset,
         last_offset_delta=batch.last_offset_delta,
         record_count=0,
         base_timestamp=NO_TIMESTAMP,
-        max_timestamp=batch.max_timestamp,
+        max_timestamp=max_timestamp,
         attributes=batch.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON_FLAG),
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         base_sequence=batch.base_sequence,
         partition_leader_epoch=batch.partition_leader_epoch,
     )
+    return data, max_timestamp

@@ -18,7 +18,7 @@ from msgspec import Struct
 from kafkalite.cluster.config_validation import TABLES, ConfigValidation, invalid
 from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.cluster.operation_size import MAX_RECORDS, TooManyRecords, check_operation_size
-from kafkalite.config import ConfigType
+from kafkalite.config import BROKER_CONFIGS, ConfigType
 from kafkalite.config.sources import find
 from kafkalite.requests.slices import Steps, WaitingSteps, cut, mapped, release, release_dict
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -322,7 +322,8 @@ def _without_first(items: list[str], gone: Counter[str]) -> list[str]:
 def _not_a_list(resource_type: int, change: ConfigChange) -> str:
     operation = Operation(change.operation).name
     if resource_type == BROKER_RESOURCE:
-        if find(change.name) is None:
+        definition = find(change.name)
+        if definition is None or definition.name not in BROKER_CONFIGS:
             return f"Unknown config name: {change.name}"
         return f"Config value {operation.lower()} is not allowed for config key: {change.name}"
     return f"Can't {operation} to key {change.name} because its type is not LIST."

@@ -23,6 +23,8 @@ from kafkalite.config.definition import (
     TOPIC_CONFIGS,
     ConfigError,
     ConfigValue,
+    scaled,
+    text_in_force,
 )
 from kafkalite.config.listeners import Listener, parse_listeners, parse_protocol_map
 from kafkalite.config.log_dirs import EVERY_LOG_DIR, check_cordoned
@@ -36,6 +38,7 @@ from kafkalite.config.sources import (
     read_file,
     variables,
 )
+from kafkalite.config.together import check_values
 from kafkalite.log.config import LogConfig
 
 # The values of replica.selector.class (KIP-392) that Kafka itself comes with.
@@ -138,14 +141,8 @@ class BrokerConfig:
             return value
 
     def _text(self, name: str, node_id: int) -> str | None:
-        for layer in (
-            self.dynamic_by_node.get(node_id, {}),
-            self.dynamic_default,
-            self.static,
-        ):
-            if name in layer:
-                return layer[name]
-        return BROKER_CONFIGS[name].default
+        own = self.dynamic_by_node.get(node_id, {})
+        return text_in_force(name, (own, self.dynamic_default), self.static)
 
     def boolean(self, name: str, node_id: int | None = None) -> bool:
         """A value of type boolean."""
@@ -311,6 +308,7 @@ class BrokerConfig:
         if self.node_id < 0:
             raise ConfigError(f"node.id={self.node_id}: Value must be at least 0")
         check_cordoned(self.items("cordoned.log.dirs"), self.log_dirs)
+        check_values(self.value)
         check_at_start(self)
         check_choices(
             self.items("group.share.assignors"),
@@ -385,13 +383,6 @@ class BrokerConfig:
     def subscribe(self, callback: Callable[[], None]) -> None:
         """Call `callback` after each change of the dynamic configs."""
         self._subscribers.append(callback)
-
-
-def scaled(value: ConfigValue, factor: int) -> ConfigValue:
-    """A broker's value in a topic's unit; negative ones ("no limit") count as -1, as in Kafka."""
-    if factor == 1 or not isinstance(value, int):
-        return value
-    return -1 if value < 0 else value * factor
 
 
 def _with_next_port(listener: str, step: int) -> str:

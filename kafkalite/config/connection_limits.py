@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.config.definition import BROKER_CONFIGS, ConfigError, in_all_configs
+from kafkalite.config.java_text import trim
 from kafkalite.config.listener_configs import PREFIX
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def check_change(
 
     A running listener takes no limit of 0, which would let in no client that could change it.
     """
-    check_addresses(_number(after, PER_ADDRESS), after.get(OVERRIDES, ""))
+    check_addresses(_number(after, PER_ADDRESS), trim(after.get(OVERRIDES, "")))
     for name in listener_names:
         values = {config: _of_listener(after, name, config) for config in (MOST, RATE)}
         if values == {config: _of_listener(before, name, config) for config in values}:
@@ -121,8 +122,10 @@ def check_change(
 
 def _of_listener(texts: Mapping[str, str], listener_name: str, config: str) -> int:
     own = f"{PREFIX}{listener_name.lower()}.{config}"
-    return int(texts[own]) if own in texts else _number(texts, config)
+    return _number({config: texts[own]} if own in texts else texts, config)
 
 
 def _number(texts: Mapping[str, str], config: str) -> int:
-    return int(texts.get(config) or BROKER_CONFIGS[config].default or 0)
+    value = BROKER_CONFIGS[config].parse(texts.get(config, BROKER_CONFIGS[config].default))
+    assert isinstance(value, int), config
+    return value

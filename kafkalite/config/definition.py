@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from decimal import Decimal
 from enum import Enum, IntEnum
 from functools import cache
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+
+from kafkalite.config import java_text
 
 ConfigValue = bool | int | float | str | tuple[str, ...] | None
 
@@ -91,7 +92,7 @@ class ConfigDef(Struct, frozen=True):
 
         Raises ConfigError with the words of Kafka's ConfigException, which tools show as they are.
         """
-        value = None if text is None else self._parse(text.strip())
+        value = None if text is None else self._parse(text)
         if value is not None:
             self._check_each(value if isinstance(value, tuple) else (value,))
             if self.valid == _THROTTLED_REPLICAS:
@@ -106,34 +107,41 @@ class ConfigDef(Struct, frozen=True):
         check = _validator(self.valid)
         for value in values:
             if reason := check(value):
-                raise self._invalid(value, reason)
+                raise self._invalid(format_value(value), reason)
 
     def _parse(self, text: str) -> ConfigValue:
+        """The value of a text, as `type` says. What cannot be read is told with its blanks."""
+        trimmed = java_text.trim(text)
         if self.type is ConfigType.BOOLEAN:
-            if text.lower() not in ("true", "false"):
+            if trimmed.lower() not in ("true", "false"):
                 raise self._invalid(text, "Expected value to be either true or false")
-            return text.lower() == "true"
-        if self.type in _WHOLE_NUMBERS:
-            bits = _WHOLE_NUMBERS[self.type]
-            if re.fullmatch(r"[+-]?[0-9]+", text) and -(1 << bits - 1) <= int(text) < 1 << bits - 1:
-                return int(text)
-            raise self._invalid(text, f"Not a number of type {self.type.name}")
-        if self.type is ConfigType.DOUBLE:
-            try:
-                return float(text)
-            except ValueError:
-                raise self._invalid(text, "Not a number of type DOUBLE") from None
+            return trimmed.lower() == "true"
+        if self.type in _WHOLE_NUMBERS or self.type is ConfigType.DOUBLE:
+            number = (
+                java_text.double(trimmed)
+                if self.type is ConfigType.DOUBLE
+                else java_text.whole_number(trimmed, _WHOLE_NUMBERS[self.type])
+            )
+            if number is None:
+                raise self._invalid(text, f"Not a number of type {self.type.name}")
+            return number
         if self.type is ConfigType.LIST:
-            items = tuple(item.strip() for item in text.split(",")) if text else ()
-            if "" in items:
-                self._check_each(items[: items.index("")])
-                raise ConfigError(f"Configuration '{self.name}' values must not be empty.")
-            return tuple(dict.fromkeys(items))
-        return text
+            return self._parse_list(trimmed)
+        return trimmed
+
+    def _parse_list(self, trimmed: str) -> tuple[str, ...]:
+        """Items in their order, each once; throttled replicas are kept as they stand."""
+        items = java_text.split_list(trimmed)
+        if self.valid == _THROTTLED_REPLICAS:
+            return items
+        if "" in items:
+            self._check_each(items[: items.index("")])
+            raise ConfigError(f"Configuration '{self.name}' values must not be empty.")
+        return tuple(dict.fromkeys(items))
 
     def _check_throttled(self, value: ConfigValue) -> None:
         items = value if isinstance(value, tuple) else ()
-        if items == ("*",) or all(re.fullmatch(r"[0-9]+:[0-9]+", item) for item in items):
+        if items == ("*",) or all(re.fullmatch(r"([0-9]+:[0-9]+)?", item) for item in items):
             return
         raise self._invalid(
             f"[{', '.join(items)}]",
@@ -153,20 +161,17 @@ def format_value(value: ConfigValue) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return _format_double(value)
+        return java_text.format_double(value)
     if isinstance(value, tuple):
         return ",".join(value)
     return str(value)
 
 
-def _format_double(value: float) -> str:
-    """The text of Java's Double.toString: plain between 10^-3 and 10^7, else like 1.5E10."""
-    if value == 0 or 1e-3 <= abs(value) < 1e7:
-        return str(value)
-    sign, digits, _ = Decimal(repr(value)).as_tuple()
-    text = "".join(map(str, digits)).rstrip("0")
-    exponent = Decimal(repr(value)).adjusted()
-    return f"{'-' if sign else ''}{text[0]}.{text[1:] or '0'}E{exponent}"
+def scaled(value: ConfigValue, factor: int) -> ConfigValue:
+    """A broker's value in a topic's unit; negative ones ("no limit") count as -1, as in Kafka."""
+    if factor == 1 or not isinstance(value, int):
+        return value
+    return -1 if value < 0 else value * factor
 
 
 _THROTTLED_REPLICAS: Final = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
@@ -317,3 +322,36 @@ TOPIC_CONFIG_SYNONYMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
     "segment.ms": (("log.roll.ms", 1), ("log.roll.hours", _HOUR_MS)),
     "unclean.leader.election.enable": (("unclean.leader.election.enable", 1),),
 }
+
+# Broker configs that stand for one another, the strongest first.
+_FAMILIES: Final = (
+    ("log.roll.ms", "log.roll.hours"),
+    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
+    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+)
+# The names behind a broker config, and those that hide one when they are set while running.
+SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
+    **{name: family for family in _FAMILIES for name in family},
+    "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
+}
+HIDDEN_BY: Final[Mapping[str, tuple[str, ...]]] = {
+    **{name: family for family in _FAMILIES for name in family},
+    "log.flush.scheduler.interval.ms": ("log.flush.interval.ms",),
+}
+
+
+def text_in_force(
+    name: str, dynamic: Iterable[Mapping[str, str]], static: Mapping[str, str]
+) -> str | None:
+    """A config of a node as it was set, in the first of these places, else its default.
+
+    One that is changed while running hides what is set behind it under other names of the same
+    thing.
+    """
+    default = BROKER_CONFIGS[name].default
+    for layer in dynamic:
+        if name in layer:
+            return layer[name]
+        if any(hiding in layer for hiding in HIDDEN_BY.get(name, ())):
+            return default
+    return static.get(name, default)

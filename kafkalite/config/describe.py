@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
 
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import (
@@ -17,10 +16,12 @@ from kafkalite.config.definition import (
     BROKER_CONFIGS,
     CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,
+    SYNONYMS,
     TOPIC_CONFIG_SYNONYMS,
     TOPIC_CONFIGS,
     ConfigDef,
     format_value,
+    text_in_force,
 )
 from kafkalite.config.sources import find
 
@@ -62,18 +63,6 @@ class DescribedConfig:
     documentation: str | None
 
 
-# Broker configs that stand for one another, the strongest first.
-_FAMILIES: Final = (
-    ("log.roll.ms", "log.roll.hours"),
-    ("log.roll.jitter.ms", "log.roll.jitter.hours"),
-    ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
-)
-_SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {
-    **{name: family for family in _FAMILIES for name in family},
-    "log.flush.interval.ms": ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
-}
-
-
 def describe_topic(
     config: BrokerConfig, overrides: Mapping[str, str], node_id: int
 ) -> Iterator[DescribedConfig]:
@@ -83,12 +72,14 @@ def describe_topic(
         if definition.internal and name not in overrides:
             continue
         value = format_value(config.topic_value(name, overrides, node_id))
+        if definition.internal:  # told as it was set
+            value = overrides[name]
         synonyms: list[Synonym] = []
         if name in overrides:
             synonyms.append(Synonym(name, value, ConfigSource.TOPIC))
         if name in TOPIC_CONFIG_SYNONYMS:
             synonyms.extend(_broker_synonyms(layers, TOPIC_CONFIG_SYNONYMS[name][0][0]))
-        yield _described(definition, value, synonyms, read_only=False)
+        yield _described(definition, value, synonyms)
 
 
 def effective_source(config: BrokerConfig, name: str, overrides: Mapping[str, str]) -> ConfigSource:
@@ -102,31 +93,38 @@ def effective_source(config: BrokerConfig, name: str, overrides: Mapping[str, st
 
 
 def describe_node(config: BrokerConfig, node_id: int) -> Iterator[DescribedConfig]:
-    """All configs of one node; the internal ones that are set, too (ConfigHelper.allConfigs)."""
+    """All configs of one node (ConfigHelper.allConfigs).
+
+    The internal ones that are set are among them, and those of a listener. These are told as they
+    were set, all others as they are read.
+    """
     names = [name for name, definition in BROKER_CONFIGS.items() if not definition.internal]
     layers = _layers(config, node_id)
     set_somewhere = {name: None for _, layer in layers for name in layer}
-    extra = [
+    set_as_text = [
         name
         for name in set_somewhere
         if name not in BROKER_CONFIGS or BROKER_CONFIGS[name].internal
     ]
-    for name in names + extra:
-        definition = BROKER_CONFIGS.get(name) or find(name)
+    for name in names + set_as_text:
+        definition = _definition(name)
         synonyms = _broker_synonyms(layers, name)
-        if definition is None or name in AUTHORIZER_CONFIGS:
+        if definition is None:
             yield _unknown(name, synonyms)
             continue
-        text = synonyms[0].value if synonyms else definition.default
-        value = None if definition.sensitive else format_value(definition.parse(text))
-        yield _described(definition, value, synonyms, read_only=not definition.dynamic, name=name)
+        if name in set_as_text:
+            value = synonyms[0].value
+        else:
+            *dynamic, static = (layer for _, layer in layers)
+            value = format_value(definition.parse(text_in_force(name, dynamic, static)))
+        yield _of_node(name, definition, value, synonyms)
 
 
 def describe_all_nodes(config: BrokerConfig) -> Iterator[DescribedConfig]:
-    """The dynamic configs that hold for all nodes."""
+    """The dynamic configs that hold for all nodes, as they were set."""
     layers = _layers(config, config.node_id)
     for name in config.dynamic_default:
-        definition = find(name)
+        definition = _definition(name)
         synonyms = [
             synonym
             for synonym in _broker_synonyms(layers, name)
@@ -135,9 +133,13 @@ def describe_all_nodes(config: BrokerConfig) -> Iterator[DescribedConfig]:
         if definition is None:
             yield _unknown(name, synonyms)
             continue
-        text = config.dynamic_default[name]
-        value = None if definition.sensitive else format_value(definition.parse(text))
-        yield _described(definition, value, synonyms, read_only=not definition.dynamic, name=name)
+        yield _of_node(name, definition, config.dynamic_default[name], synonyms)
+
+
+def _definition(name: str) -> ConfigDef | None:
+    """None for a plugin's config, as those of the authorizer are."""
+    found = find(name)
+    return None if found is None or found.name in AUTHORIZER_CONFIGS else found
 
 
 def _unknown(name: str, synonyms: list[Synonym]) -> DescribedConfig:
@@ -165,7 +167,7 @@ def describe_group(
         else:
             default = format_value(definition.parse(definition.default))
             synonyms.append(Synonym(name, default, ConfigSource.DEFAULT))
-        yield _described(definition, value, synonyms, read_only=False)
+        yield _described(definition, value, synonyms)
 
 
 def describe_client_metrics(overrides: Mapping[str, str]) -> Iterator[DescribedConfig]:
@@ -173,7 +175,7 @@ def describe_client_metrics(overrides: Mapping[str, str]) -> Iterator[DescribedC
     for name, definition in CLIENT_METRICS_CONFIGS.items():
         value = format_value(definition.parse(overrides.get(name, definition.default)))
         synonyms = [Synonym(name, value, ConfigSource.CLIENT_METRICS)] if name in overrides else []
-        yield _described(definition, value, synonyms, read_only=False)
+        yield _described(definition, value, synonyms)
 
 
 Layers = tuple[tuple[ConfigSource, Mapping[str, str]], ...]
@@ -194,7 +196,7 @@ def _broker_synonyms(layers: Layers, name: str) -> list[Synonym]:
     What comes before the first that has the very name is left out: Kafka drops listeners'
     overrides so, and with them log.retention.hours where log.retention.ms is asked for and unset.
     """
-    names = _SYNONYMS.get(name, (name,))
+    names = _names_of(name)
     found: list[Synonym] = []
     for source, layer in layers:
         for synonym in names:
@@ -202,7 +204,9 @@ def _broker_synonyms(layers: Layers, name: str) -> list[Synonym]:
                 found.append(Synonym(synonym, _shown(synonym, layer[synonym]), source))
     for synonym in names:
         definition = BROKER_CONFIGS.get(synonym)
-        if definition is not None and definition.default is not None:
+        # Limits of throttled replicas have a default, and tell none.
+        is_only_dynamic = definition is not None and definition.internal and definition.dynamic
+        if definition is not None and definition.default is not None and not is_only_dynamic:
             shown = _shown(synonym, definition.default)
             found.append(Synonym(synonym, shown, ConfigSource.DEFAULT))
     while found and found[0].name != name:
@@ -210,10 +214,26 @@ def _broker_synonyms(layers: Layers, name: str) -> list[Synonym]:
     return found
 
 
+def _names_of(name: str) -> tuple[str, ...]:
+    """The names under which a broker config may be set; of a listener's, also that of the node."""
+    definition = _definition(name)
+    if definition is not None and definition.name != name:
+        return name, definition.name
+    return SYNONYMS.get(name, (name,))
+
+
 def _shown(name: str, text: str) -> str | None:
-    definition = find(name)
-    is_secret = definition is None or definition.sensitive or name in AUTHORIZER_CONFIGS
-    return None if is_secret else text
+    definition = _definition(name)
+    return None if definition is None or definition.sensitive else text
+
+
+def _of_node(
+    name: str, definition: ConfigDef, value: str | None, synonyms: list[Synonym]
+) -> DescribedConfig:
+    """A config under its own name or under a listener's, which no running node takes for itself."""
+    is_dynamic = name in BROKER_CONFIGS and definition.dynamic
+    shown = None if definition.sensitive else value
+    return _described(definition, shown, synonyms, read_only=not is_dynamic, name=name)
 
 
 def _described(
@@ -221,7 +241,7 @@ def _described(
     value: str | None,
     synonyms: list[Synonym],
     *,
-    read_only: bool,
+    read_only: bool = False,
     name: str | None = None,
 ) -> DescribedConfig:
     return DescribedConfig(

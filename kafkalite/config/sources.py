@@ -81,13 +81,18 @@ _KAFKA_REPLICATION_FACTOR: Final = 3
 def built_in(properties: Mapping[str, str]) -> dict[str, str]:
     """The lowest layer of configs for a broker with these properties.
 
-    `log.dir` counts where it stands alone, as in Kafka. Internal topics get as many replicas as
+    `log.dir` counts where it stands alone, as in Kafka. Assignments of groups come as soon as they
+    may: at once, or after the least time that is set. Internal topics get as many replicas as
     there are nodes, at most Kafka's three. How many nodes a cluster of several processes has is not
     known here, and Kafka's defaults hold.
     """
     layer = dict(BUILT_IN)
     if "log.dir" in properties:
         del layer["log.dirs"]
+    for family in ("consumer", "share", "streams"):
+        least = f"group.{family}.min.assignment.interval.ms"
+        if least in properties:
+            layer[f"group.{family}.assignment.interval.ms"] = properties[least]
     if properties.get("process.roles", "").strip() == "broker":
         return layer
     nodes = properties.get("kafkalite.nodes", "1").strip()

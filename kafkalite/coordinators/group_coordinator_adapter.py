@@ -13,8 +13,9 @@ from uuid import UUID
 
 from msgspec.structs import fields
 
-from kafkalite.cluster.image import GROUP_RESOURCE, NewPartitions
+from kafkalite.cluster.image import NewPartitions
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
+from kafkalite.coordinators.group_configs import group_configs
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
@@ -55,7 +56,7 @@ def open_group_coordinator(
         ConsumerOffsetsLog(topics, clock.now_ms),
         TopicNames(topics, cluster),
         clock=clock,
-        configs_of=lambda group_id: cluster.image.configs.get((GROUP_RESOURCE, group_id), {}),
+        configs_of=lambda group_id: group_configs(cluster.image.configs, group_id),
         share_state=lambda: share.keeper,
         load=load,
         new_uuid=lambda: cluster.ids.uuid("member"),

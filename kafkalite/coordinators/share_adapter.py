@@ -16,8 +16,8 @@ from uuid import UUID
 
 import trio
 
-from kafkalite.cluster.image import GROUP_RESOURCE
 from kafkalite.config.choices import keeps_share_states
+from kafkalite.coordinators.group_configs import group_configs
 from kafkalite.requests.slices import LongWork, at_once, in_slices_of_task
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
@@ -208,7 +208,7 @@ class ShareServices:
             configs = self._cluster.image.configs
             self._settings = ShareGroupSettings(
                 self._config,
-                lambda group_id: configs.get((GROUP_RESOURCE, group_id), {}),
+                partial(group_configs, configs),
                 self._now_ms,
             )
         return self._settings

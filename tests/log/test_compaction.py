@@ -96,6 +96,29 @@ def test_the_last_batch_of_the_round_stays_even_if_empty(disk: Any, records: Any
     assert kept(records, log_2) == []
 
 
+def test_a_batch_that_is_kept_for_a_segment_s_end_has_no_time(disk: Any) -> None:
+    """Else the log's largest time would be that of no record."""
+    log = disk.log(config=COMPACT)
+    put(disk, log, (b"a", b"first"))
+    put(disk, log, (b"b", b"x" * 300), timestamp=disk.now_ms + 1_000_000)
+    log.roll()
+    put(disk, log, (b"b", b"y" * 300), (b"c", b"3"), timestamp=disk.now_ms + 5)
+    log.roll()
+    put(disk, log, (b"z", b"active"))
+    clean(log)
+    assert [(b.last_offset, b.record_count, b.max_timestamp) for b in batches(log)] == [
+        (0, 1, disk.now_ms),
+        (1, 0, -1),
+        (3, 2, disk.now_ms + 5),
+        (4, 1, disk.now_ms),
+    ]
+    found = log.max_timestamp_offset()
+    assert found is not None
+    assert (found.offset, found.timestamp) == (2, disk.now_ms + 5)
+    again = disk.log(config=COMPACT)
+    assert again.max_timestamp_offset() == found
+
+
 @pytest.mark.parametrize("codec", Compression)
 def test_a_batch_keeps_its_shape(disk: Any, codec: Compression) -> None:
     log = disk.log(config=COMPACT)

@@ -250,3 +250,10 @@ def test_a_running_listener_and_its_node_do_not_change_together(
         "listener for update for configuration Invalid dynamic configuration"
     )
     assert refusal(BROKER_RESOURCE, "1", configs) == ((REQUEST, words) if is_refused else None)
+
+
+def test_numbers_of_groups_are_read_as_java_reads_them() -> None:
+    name = "consumer.assignment.interval.ms"
+    assert refusal(GROUP_RESOURCE, "g", {name: "\x1f\u0665\0"}) is None
+    said = f"{name} must be less than or equal to group.consumer.max.assignment.interval.ms"
+    assert refusal(GROUP_RESOURCE, "g", {name: "\u0661\u0666000"}) == (CONFIG, said)

@@ -129,3 +129,13 @@ def test_topics_that_are_configured_alike_share_their_logs_configs() -> None:
     for number in range(3000):
         assert config.log_config({"retention.ms": str(number)}).retention_ms == number
     assert len(config._log_configs) <= 1000
+
+
+def test_a_change_hides_the_other_names_of_the_same_thing() -> None:
+    config = BrokerConfig({"log.retention.hours": "100", "log.flush.scheduler.interval.ms": "7"})
+    config.set_dynamic(None, {"log.retention.ms": "9", "log.flush.interval.ms": "8"})
+    assert (config["log.retention.hours"], config["log.retention.ms"]) == (168, 9)
+    assert config.topic_value("retention.ms", {}) == 9
+    assert config["log.flush.scheduler.interval.ms"] == (1 << 63) - 1
+    config.set_dynamic(None, {})
+    assert (config["log.retention.hours"], config["log.flush.scheduler.interval.ms"]) == (100, 7)

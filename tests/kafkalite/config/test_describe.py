@@ -7,6 +7,7 @@ import pytest
 from kafkalite.config import BrokerConfig
 from kafkalite.config.describe import (
     ConfigSource,
+    describe_all_nodes,
     describe_node,
     describe_topic,
     effective_source,
@@ -51,3 +52,40 @@ def test_a_sensitive_value_is_not_told() -> None:
     found = described["ssl.keystore.password"]
     assert (found.sensitive, found.value) == (True, None)
     assert not any("hunter2" in str(each) for each in described.values())
+
+
+def test_what_is_set_for_all_nodes_is_told_as_it_was_set() -> None:
+    config = BrokerConfig()
+    config.set_dynamic(None, {"log.segment.bytes": " +01048576 ", "super.users": "User:a"})
+    told = [(each.name, each.value, each.sensitive) for each in describe_all_nodes(config)]
+    assert told == [("log.segment.bytes", " +01048576 ", False), ("super.users", None, True)]
+    of_node = {each.name: each for each in describe_node(config, 1)}
+    assert of_node["log.segment.bytes"].value == "1048576"
+    assert of_node["super.users"].value is None
+
+
+def test_a_listener_s_config_is_told_as_it_was_set_before_the_node_s() -> None:
+    config = BrokerConfig()
+    own = "listener.name.plaintext.max.connections"
+    config.set_dynamic(1, {own: "+100", "max.connections": "200"})
+    described = {each.name: each for each in describe_node(config, 1)}
+    found = described[own]
+    assert (found.value, found.read_only) == ("+100", True)
+    assert [(each.name, each.value) for each in found.synonyms] == [
+        (own, "+100"),
+        ("max.connections", "200"),
+        ("max.connections", "2147483647"),
+    ]
+    assert [each.name for each in described["max.connections"].synonyms] == ["max.connections"] * 2
+
+
+def test_a_limit_of_throttled_replicas_tells_no_default() -> None:
+    config = BrokerConfig()
+    config.set_dynamic(None, {"leader.replication.throttled.rate": "5"})
+    found = {each.name: each for each in describe_node(config, 1)}
+    assert len(found["leader.replication.throttled.rate"].synonyms) == 1
+
+
+def test_an_internal_config_of_a_topic_is_told_as_it_was_set() -> None:
+    told = describe_topic(BrokerConfig(), {"internal.segment.bytes": " 9 "}, 1)
+    assert [each.value for each in told if each.name == "internal.segment.bytes"] == [" 9 "]

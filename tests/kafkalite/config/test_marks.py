@@ -26,10 +26,11 @@ from kafkalite.config import (
 from tests.kafkalite.config.test_enforced import DEFAULTS_OF_TOPICS, limits
 
 ROOT = Path(__file__).parents[3]
-# Tables, lists of names and the folder of the Spark source, whose options are a consumer's.
+# Tables, checks, lists of names and the folder of the Spark source, whose options are a consumer's.
 NOT_READERS = (
     "kafkalite/config/definition.py",
     "kafkalite/config/sources.py",
+    "kafkalite/config/together.py",
     "kafkalite/config/topic_validation.py",
     "kafkalite/spark",
     "kafkalite/terminal",
@@ -48,6 +49,8 @@ NAMED_ONLY = {
     "sasl.kerberos.service.name": "counted by name",
     "sasl.kerberos.ticket.renew.jitter": "counted by name",
     "sasl.kerberos.ticket.renew.window.factor": "counted by name",
+    # Checked in another way than all others.
+    "metric.reporters": "refused by name",
     # Named as options of a login module, whose names they share.
     "sasl.oauthbearer.scope": "a login option",
     # A listener's own config that all nodes may have together.

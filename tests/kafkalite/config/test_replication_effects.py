@@ -144,7 +144,8 @@ async def test_a_follower_gives_a_silent_leader_so_much_time(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    async with running(tmp_path, never, replica_socket_timeout_ms="300"):
+    shorter = {"replica_socket_timeout_ms": "300", "replica_fetch_wait_max_ms": "300"}
+    async with running(tmp_path, never, **shorter):
         await until(lambda: "no answer in 0.3 s" in caplog.text)
 
 

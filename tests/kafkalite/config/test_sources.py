@@ -196,6 +196,13 @@ def test_host_and_port_change_the_first_listener(
     assert [str(each) for each in config.advertised_listeners()] == advertised
 
 
+@pytest.mark.parametrize("family", ["consumer", "share", "streams"])
+def test_assignments_come_as_soon_as_they_may(family: str) -> None:
+    own, least = (f"group.{family}.{which}assignment.interval.ms" for which in ("", "min."))
+    assert BrokerConfig().integer(own) == 0
+    assert BrokerConfig({least: "500"}).integer(own) == 500
+
+
 def test_every_interface_needs_an_address_for_clients() -> None:
     """The refusal says what to write, and that is taken."""
     with pytest.raises(ConfigError) as refused:
