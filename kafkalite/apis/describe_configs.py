@@ -55,6 +55,8 @@ _RESOURCE_TYPES: Final = frozenset(
         GROUP_RESOURCE,
     }
 )
+# Topics with different configs of their own.
+_MOST_KEPT: Final = 64
 
 
 async def handle(
@@ -99,16 +101,43 @@ def _describe(
         resource_name=resource.resource_name,
     )
     try:
-        described = _configs_of(services, context, resource)
+        described = _kept(services, context, request, resource)
     except KafkaError as error:
         result.error_code = error.code
         result.error_message = error.message or ""
         return result
     wanted = set(resource.configuration_keys or ())
-    result.configs = [
-        _encode(config, request) for config in described if not wanted or config.name in wanted
-    ]
+    result.configs = [each for each in described if not wanted or each.name in wanted]
     return result
+
+
+def _kept(
+    services: Services,
+    context: RequestContext,
+    request: DescribeConfigsRequest,
+    resource: DescribeConfigsResource,
+) -> list[DescribeConfigsResourceResult]:
+    """The configs as they are told, kept until the metadata change.
+
+    Topics that have the same configs of their own share them. Raises KafkaError.
+    """
+    kind = resource.resource_type
+    key: object = resource.resource_name
+    if kind == TOPIC_RESOURCE:
+        overrides = services.cluster.image.topic_configs(resource.resource_name)
+        key = frozenset(overrides.items())
+        _check_topic(services, resource.resource_name)
+    elif kind != BROKER_RESOURCE:
+        return [_encode(each, request) for each in _configs_of(services, context, resource)]
+    flags = request.include_synonyms, request.include_documentation
+    kept: dict[object, list[DescribeConfigsResourceResult]]
+    kept = services.cluster.cache.setdefault(("configs", context.node_id, kind, *flags), {})
+    found = kept.get(key)
+    if found is None:
+        found = [_encode(each, request) for each in _configs_of(services, context, resource)]
+        if len(kept) < _MOST_KEPT:
+            kept[key] = found
+    return found
 
 
 def _configs_of(
@@ -117,9 +146,6 @@ def _configs_of(
     kind, name = resource.resource_type, resource.resource_name
     image = services.cluster.image
     if kind == TOPIC_RESOURCE:
-        validate_topic_name(name)
-        if name not in image.topics:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         return describe_topic(services.config, image.topic_configs(name), context.node_id)
     if kind == BROKER_RESOURCE:
         if not name:
@@ -138,6 +164,13 @@ def _configs_of(
     if not name:
         raise invalid("Group name must not be empty")
     return describe_group(services.config, image.configs.get((kind, name), {}), context.node_id)
+
+
+def _check_topic(services: Services, name: str) -> None:
+    """Raises KafkaError if there is no such topic."""
+    validate_topic_name(name)
+    if name not in services.cluster.image.topics:
+        raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def check_node_id(name: str, node_id: int, also: str) -> None:

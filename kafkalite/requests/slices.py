@@ -14,7 +14,7 @@ import trio
 
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import in_disk_thread
-from kafkalite.wire.schema import FIELDS, KeptRow, fields_of
+from kafkalite.wire.schema import FIELDS, KeptRow, Shape, fields_of
 
 A = TypeVar("A")
 T = TypeVar("T")
@@ -28,6 +28,7 @@ step."""
 
 # Work gives way to others after this time.
 SLICE_SECONDS: Final = 0.003
+_BRIEF_SECONDS: Final = 0.001
 # A request with more elements than this is handled in slices: one takes up to 30 microseconds.
 AT_ONCE: Final = 256
 # The first append to a partition makes files: a millisecond each.
@@ -35,6 +36,7 @@ _IN_ONE_STEP: Final = 8
 # The elements of smaller frames are not counted: there cannot be many.
 COUNTED_FROM_BYTES: Final = 4096
 _RELEASED_AT_ONCE: Final = 512
+_with_lists: Final[dict[type[Any], list[tuple[str, bool, bool]]]] = {}
 _have_lists: Final[dict[type[Any], bool]] = {}
 # Shorter lists are freed with what they are in.
 _FEW: Final = 8
@@ -75,21 +77,39 @@ def _has_long_list(value: object) -> bool:
     )
 
 
-def has_many_within(value: object) -> bool:
-    """The same, however deep the lists are, or if they are many together."""
+def has_many_within(message: object) -> bool:
+    """The same for a message, however deep the lists are, or if they are many together."""
     room = _MOST_WITHIN
-    waiting = [value]
+    waiting = [message]
     while waiting:
-        for part in _parts_of(waiting.pop()):
-            if isinstance(part, list):
-                items = cast("list[object]", part)
-                room -= len(items)
-                if len(items) > AT_ONCE or room < 0:
+        each = waiting.pop()
+        for name, is_list, is_deep in _lists_within(each.__class__):
+            part = getattr(each, name)
+            if not part:
+                continue
+            if is_list:
+                room -= len(part)
+                if len(part) > AT_ONCE or room < 0:
                     return True
-                waiting += items
+                if is_deep:
+                    waiting += part
             else:
                 waiting.append(part)
     return False
+
+
+def _lists_within(class_: type[Any]) -> list[tuple[str, bool, bool]]:
+    """The fields with lists in them: name, if it is one itself, and if its elements have some."""
+    known = _with_lists.get(class_)
+    if known is not None:
+        return known
+    found = _with_lists[class_] = []
+    for field in fields_of(class_):
+        is_list = field.shape is Shape.ARRAY
+        is_deep = isinstance(field.element, type) and bool(_lists_within(field.element))
+        if is_list or is_deep:
+            found.append((field.name, is_list, is_deep))
+    return found
 
 
 def cut(items: Sequence[A]) -> Iterator[Sequence[A]]:
@@ -135,7 +155,18 @@ def begun(steps: Steps[T]) -> T | None:
 
 
 async def in_slices(steps: WaitingSteps[T], context: RequestContext) -> T:
-    """The result of a request's work that may be long."""
+    """The result of a request's work that may be long. Brief work needs no task."""
+    until = monotonic() + _BRIEF_SECONDS
+    while monotonic() < until:
+        try:
+            wait = next(steps)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+        if wait is not None:
+            await context.connection.move_to_task()
+            await in_disk_thread(wait)
+            break
     await context.connection.move_to_task()
     return await in_slices_of_task(steps)
 

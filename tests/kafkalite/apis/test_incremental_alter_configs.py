@@ -386,6 +386,8 @@ async def test_a_change_goes_on_without_its_client(broker: test_broker, client: 
 
     def cutting(records: Sequence[object]) -> Steps[None]:
         """Takes longer than a slice, so that the next step is another turn's."""
+        time.sleep(2 * SLICE_SECONDS)
+        yield  # to the task of the connection
         connections.cut_all()
         time.sleep(2 * SLICE_SECONDS)
         yield
