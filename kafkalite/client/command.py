@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +22,7 @@ import msgspec
 
 from kafkalite.client.connecting import Client, from_environment, read_ready_file
 from kafkalite.client.table import ROWS, Row
-from kafkalite.client.values import read_seed
+from kafkalite.client.values import check_writable, read_seed
 from kafkalite.config.flags import Parser
 from kafkalite.control.conversion import converted
 from kafkalite.control.faults.rule import KINDS, When
@@ -56,6 +57,11 @@ def main(arguments: Sequence[str]) -> int:
     if verb == "clusters.delete":
         given["cluster"] = where["cluster"]
     try:
+        if verb in _FILES:  # before a recording is ended for it
+            check_writable(file)
+    except OSError as error:
+        return _not_written(file, error, _MISTAKE)
+    try:
         client = client_of(where)
         fields = _fields(verb, kind, {name: v for name, v in given.items() if v is not None})
     except OSError as error:
@@ -76,11 +82,19 @@ def main(arguments: Sequence[str]) -> int:
         print(f"kafkalite: no broker answers: {error}", file=sys.stderr)
         return _REFUSED
     if isinstance(answer, File):
-        file.write_bytes(answer.data)
+        try:
+            file.write_bytes(answer.data)
+        except OSError as error:
+            return _not_written(file, error, _REFUSED)
         print(file)
         return _DONE
     _print(answer, as_json=where["json"])
     return _REFUSED if getattr(answer, "met", True) is False else _DONE
+
+
+def _not_written(file: Path, error: OSError, code: int) -> int:
+    print(f"kafkalite: {file} cannot be written: {error.strerror}", file=sys.stderr)
+    return code
 
 
 def _follow(client: Client, fields: Mapping[str, Any]) -> int:
@@ -97,13 +111,17 @@ def client_of(where: Mapping[str, Any]) -> Client:
     Raises ValueError if none does, OSError, and KeyError for a broker without a control port.
     """
     if where["url"] is not None:
-        return Client(where["url"], where["token"] or "", where["cluster"])
-    if where["ready_file"] is not None:
-        return Client(*read_ready_file(where["ready_file"]), where["cluster"])
-    try:
-        return Client(*from_environment(), where["cluster"])
-    except KeyError:
-        raise ValueError("where is the broker? give --url and --token, or --ready-file") from None
+        url, token = where["url"], os.environ.get("KAFKALITE_TOKEN", "")
+    elif where["ready_file"] is not None:
+        url, token = read_ready_file(where["ready_file"])
+    else:
+        try:
+            url, token = from_environment()
+        except KeyError:
+            raise ValueError(
+                "where is the broker? give --url and --token, or --ready-file"
+            ) from None
+    return Client(url, where["token"] or token, where["cluster"])
 
 
 def _parser() -> Parser:
@@ -215,7 +233,10 @@ def _fields(verb: str, kind: str | None, given: dict[str, Any]) -> dict[str, Any
         loaded = read_seed(given["file"])
         if verb == "faults.replace_all" and isinstance(loaded, list):
             loaded = {"faults": loaded}
-        checked = converted(loaded, row.request, strict=False)
+        try:
+            checked = converted(loaded, row.request, strict=False)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"{given['file']}: {error}") from None
     else:
         checked = converted(_loaded(given, row.request), row.request, strict=False)
     return {name: getattr(checked, name) for name in checked.__struct_fields__}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import ConfigError
-from kafkalite.config.flags import Parser, add_settings
+from kafkalite.config.flags import Parser, a_path, add_settings
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import (
@@ -75,7 +75,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "-t", "--cluster-id", required=True, help="the controllers' (kafka-storage random-uuid)"
     )
-    parser.add_argument("-c", "--config", metavar="FILE", type=Path, help="a server.properties")
+    parser.add_argument("-c", "--config", metavar="FILE", type=a_path, help="a server.properties")
     add_settings(parser)
     parser.add_argument(
         "-g",
