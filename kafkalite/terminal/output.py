@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from rich.cells import cell_len
@@ -184,3 +185,12 @@ def safe(text: str) -> str:
 
 def _escaped(character: str) -> str:
     return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character) or f"\\x{ord(character):02x}"
+
+
+def moment(at_ms: float) -> str:
+    """A time, given in ms since the epoch, as the machine's clock on the wall has it; after the
+    year 9999, which only a record may have, the number."""
+    try:
+        return datetime.fromtimestamp(at_ms / 1000).isoformat(" ", "milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return f"{round(at_ms)} ms"

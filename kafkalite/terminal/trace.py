@@ -19,8 +19,8 @@ from kafkalite.control.problems import Problem
 from kafkalite.control.sightings import EventView, ListRequests, RequestView
 from kafkalite.control.spy.choice import Choice
 from kafkalite.terminal.kafka import Refused
-from kafkalite.terminal.output import Output, safe
-from kafkalite.terminal.requests import as_text, moment
+from kafkalite.terminal.output import Output, moment, safe
+from kafkalite.terminal.requests import as_text
 
 _META: Final = ("cluster", "cluster_id", "bootstrap", "kafkalite", "spy")
 
