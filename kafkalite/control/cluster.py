@@ -90,6 +90,7 @@ class ControlledCluster:
         self.resets = 0
         # Another number once it has other data; those who are told when another broker begins.
         self.data_number = 0
+        self.turn = trio.Lock()  # of verbs.Verb.takes_turns
         self.begun: set[Callable[[], None]] = set()
         # All clusters, for the verbs that faults do to this one.
         self.verbs_of: Clusters | None = None
