@@ -21,6 +21,7 @@ from typing import Any, Final, cast, get_args, get_origin
 import msgspec
 
 from kafkalite.client.connecting import Client, from_environment, read_ready_file
+from kafkalite.client.safe_text import safe
 from kafkalite.client.table import ROWS, Row
 from kafkalite.client.values import check_writable, read_seed
 from kafkalite.config.flags import Parser
@@ -302,7 +303,7 @@ def _print(answer: Any, *, as_json: bool) -> None:
     else:
         for name, value in plain.items():
             text = value if isinstance(value, str) else json.dumps(value)
-            print(f"{name}: {text}")
+            print(f"{name}: {safe(text)}")
 
 
 def _id_of(value: Any) -> Any:
@@ -320,7 +321,7 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
         for row in rows:
             print(json.dumps(row))
         return
-    table = [names, *([str(row.get(name, "")) for name in names] for row in rows)]
+    table = [names, *([safe(str(row.get(name, ""))) for name in names] for row in rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(names))]
     for line in table:
         cells = (text.ljust(width) for text, width in zip(line, widths, strict=True))

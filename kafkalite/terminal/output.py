@@ -16,6 +16,8 @@ from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
+from kafkalite.client.safe_text import safe
+
 T = TypeVar("T")
 Row = Mapping[str, Any]
 # The key in a row, and the heading over its column.
@@ -174,17 +176,6 @@ def _shown(value: Any) -> str:
             return ",".join(map(str, value))  # pyright: ignore[reportUnknownArgumentType]
         case _:
             return safe(str(value))
-
-
-def safe(text: str) -> str:
-    """Text that cannot steer a terminal: control characters are shown as \\xNN."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else _escaped(each) for each in text)
-
-
-def _escaped(character: str) -> str:
-    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character) or f"\\x{ord(character):02x}"
 
 
 def moment(at_ms: float) -> str:

@@ -8,7 +8,8 @@ from typing import Any, Final
 from confluent_kafka import Message
 from rich.text import Text
 
-from kafkalite.terminal.output import moment, safe
+from kafkalite.client.safe_text import safe
+from kafkalite.terminal.output import moment
 
 _NO_VALUE: Final = "null"
 

@@ -17,10 +17,11 @@ from rich.text import Text
 
 from kafkalite.client.command import client_of
 from kafkalite.client.connecting import Client
+from kafkalite.client.safe_text import safe
 from kafkalite.control.problems import Problem
 from kafkalite.control.sightings import RequestView, Sighting
 from kafkalite.terminal.kafka import Refused
-from kafkalite.terminal.output import Output, moment, safe
+from kafkalite.terminal.output import Output, moment
 
 _FLAGS = (
     click.option("--url", metavar="URL", help="http://HOST:PORT of the control port."),

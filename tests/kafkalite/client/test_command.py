@@ -61,6 +61,12 @@ def test_a_session(ready: Path, tmp_path: Path) -> None:
     assert ran("requests", "list", "--api", "Produce") == ""
     assert ran("trace", "save", str(tmp_path / "trace.zip")).strip() == str(tmp_path / "trace.zip")
     assert zipfile.is_zipfile(tmp_path / "trace.zip")
+    ran("topics", "create", "odd")
+    ran(
+        "records", "write", "odd", "--records", json.dumps({"value": "\x1b[31m\n", "key": "\u202e"})
+    )
+    shown = ran("records", "read", "odd").splitlines()[1].split()
+    assert shown[3:5] == ["\\x202e", "\\x1b[31m\\n"]
     assert "skew_ms: -3600000" in ran("clock", "skew", "-1h")
     assert "name: mine" in ran("clusters", "create", "--name", "mine", "--nodes", "2")
     assert len(ran("nodes", "list", "-c", "mine").splitlines()) == 3
