@@ -21,7 +21,7 @@ from kafkalite.control.problems import Problem
 PREFIX: Final = "/v1"
 # The line of a server-sent event that has its message; the server writes no other with it.
 _DATA: Final = b"data: "
-# What may stand in a header, without spaces; none at all is for verbs that ask for none.
+# Printable, as a header has it; empty for verbs that ask for none.
 _TOKEN: Final = re.compile(r"[!-~]*")
 _PIECE_BYTES: Final = 1 << 18
 

@@ -15,7 +15,7 @@ from types import FrameType
 
 logger = logging.getLogger(__name__)
 
-# What shells report of a process that a signal has ended.
+# Shells add this to the number of the signal that ended a process.
 _ENDED_BY_SIGNAL = 128
 
 
