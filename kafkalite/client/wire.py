@@ -22,7 +22,7 @@ PREFIX: Final = "/v1"
 # The line of a server-sent event that has its message; the server writes no other with it.
 _DATA: Final = b"data: "
 # Printable, as a header has it; empty for verbs that ask for none.
-_TOKEN: Final = re.compile(r"[!-~]*")
+_TOKEN: Final = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
 _PIECE_BYTES: Final = 1 << 18
 
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, get_type_hints
 
+import trio
+
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
 from kafkalite.control.operations import (
@@ -55,8 +57,9 @@ def _parameters_of(function: Callable[..., Awaitable[Any]]) -> Collection[str]:
 class Verb:
     """One row. `name` is "group.verb"; `path` is below /v1.
 
-    `takes_turns`: it puts another broker in the place of a cluster's, or needs its data to stay;
-    of those that do, a cluster does one after the other.
+    `takes_turns`: it puts another broker in the place of a cluster's, or needs its data to stay.
+    Of those that do, a cluster does one after the other, each to its end, even if whoever asked
+    is gone; none once the cluster ends.
     """
 
     name: str
@@ -134,7 +137,10 @@ class Verb:
         with lines_about(about.log_name):
             async with turn:
                 arguments["cluster"] = all_clusters.get(cluster)
-                answer = await self.function(**arguments)
+                if self.takes_turns and about.stopping.is_set():
+                    raise Problem("conflict", "the cluster is ending")
+                with trio.CancelScope(shield=self.takes_turns):
+                    answer = await self.function(**arguments)
         about.prepare_reset()
         return answer
 

@@ -8,9 +8,11 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from kafkalite.client.connecting import Client
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import Nothing
@@ -19,6 +21,7 @@ from kafkalite.faults import drop
 from kafkalite.log.files import Files
 from kafkalite.testing import broker
 from tests.kafkalite.control.clients import Polling, consumer, produced, producer
+from tests.kafkalite.processes import started
 
 
 def test_a_reset_leaves_nothing_and_the_same_address(k: broker) -> None:
@@ -203,3 +206,31 @@ async def test_a_verb_whose_broker_goes_says_so(
     monkeypatch.setitem(VERBS, "doctor", Verb("doctor", "GET", "/{cluster}/x", fail))
     with pytest.raises(expected, match=r"gone|reset or restarted meanwhile"):
         await k.asynchronous.ask("doctor")
+
+
+def test_a_process_that_is_told_to_end_ends_amid_resets(tmp_path: Path) -> None:
+    ready = tmp_path / "ready.json"
+    flags = (
+        "--data-dir",
+        str(tmp_path / "data"),
+        "--control-port",
+        "0",
+        "--ready-file",
+        str(ready),
+    )
+    with started(*flags) as process:
+        client = Client.of_ready_file(ready)
+
+        def reset_for_ever() -> None:
+            with suppress(Problem, OSError):
+                while True:
+                    client.reset()
+
+        with ThreadPoolExecutor(2) as pool:
+            for _ in range(2):
+                pool.submit(reset_for_ever)
+            time.sleep(0.3)
+            process.terminate()
+            assert process.wait(20) == 0
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()
