@@ -58,8 +58,8 @@ class Verb:
     """One row. `name` is "group.verb"; `path` is below /v1.
 
     `takes_turns`: it puts another broker in the place of a cluster's, or needs its data to stay.
-    Of those that do, a cluster does one after the other, each to its end, even if whoever asked
-    is gone; none once the cluster ends.
+    A cluster does them one after the other, each to its end, though its client may be gone; none
+    once the cluster ends.
     """
 
     name: str
