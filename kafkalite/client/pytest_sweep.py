@@ -80,8 +80,8 @@ def _reports(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.Tes
     try:
         plan = _plan(marker)
     except (Problem, msgspec.ValidationError) as error:
-        why = f"kafkalite_sweep: {error}"
-        return [pytest.TestReport(item.nodeid, item.location, {}, "failed", why, "setup")]
+        mistake = f"kafkalite_sweep: {error}"
+        return [pytest.TestReport(item.nodeid, item.location, {}, "failed", mistake, "setup")]
     first, run = _once(item, counting_rule(plan.when))
     if "kafkalite" not in getattr(item, "fixturenames", ()):
         return _failed(first, "a sweep is of the cluster of the fixture kafkalite: ask for it")

@@ -133,6 +133,7 @@ class Verb:
         if "cluster" not in wanted:
             return await self.function(**arguments)
         about = all_clusters.get(cluster)
+        answer: Any = None
         turn = about.turn if self.takes_turns else _meanwhile(about)
         with lines_about(about.log_name):
             async with turn:
