@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafkalite import __version__, version_and_build
-from kafkalite.config.flags import Parser, add_settings
+from kafkalite.config.flags import Parser, a_path, add_settings
 from kafkalite.config.ready_file import own_path, remove, write
 
 if TYPE_CHECKING:
@@ -50,13 +50,13 @@ def flags_of_the_broker() -> argparse.ArgumentParser:
         "--help.",
         allow_abbrev=False,
     )
-    parser.add_argument("--config", metavar="FILE", type=Path, help="a server.properties")
+    parser.add_argument("--config", metavar="FILE", type=a_path, help="a server.properties")
     parser.add_argument("--host", help=f"host to listen on (default {_DEFAULT_HOST})")
     parser.add_argument(
         "--port", type=_port, help=f"port to listen on (default {_DEFAULT_PORT}; 0: any free one)"
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--data-dir", metavar="DIR", help="where to keep everything")
+    where.add_argument("--data-dir", metavar="DIR", type=a_path, help="where to keep everything")
     where.add_argument(
         "--temporary", action="store_true", help="keep everything in a directory deleted at exit"
     )
@@ -76,7 +76,10 @@ def flags_of_the_broker() -> argparse.ArgumentParser:
     parser.add_argument("--nodes", metavar="N", type=int, help="present N nodes (ids 1 to N)")
     add_settings(parser)
     parser.add_argument(
-        "--ready-file", metavar="FILE", type=Path, help="written when clients can connect (JSON)"
+        "--ready-file",
+        metavar="FILE",
+        type=a_path,
+        help="written when clients can connect (JSON)",
     )
     parser.add_argument(
         "--metrics-port",
@@ -180,9 +183,13 @@ def main(arguments: list[str] | None = None) -> int:
     _log_to_stderr(flags.log_level.upper(), flags.log_format)
     from kafkalite.config import ConfigError
     from kafkalite.server.listener import StartError
+    from kafkalite.server.start_signals import start_given_up_on_signals
 
     try:
-        return _list_configs(flags) if flags.configs else _run(flags)
+        if flags.configs:
+            return _list_configs(flags)
+        with start_given_up_on_signals():
+            return _run(flags)
     except (ConfigError, StartError) as error:
         print(f"kafkalite: {error}", file=sys.stderr)
         return _USAGE_EXIT_CODE

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,8 +21,9 @@ from typing import Any, Final, cast, get_args, get_origin
 import msgspec
 
 from kafkalite.client.connecting import Client, from_environment, read_ready_file
+from kafkalite.client.safe_text import safe
 from kafkalite.client.table import ROWS, Row
-from kafkalite.client.values import read_seed
+from kafkalite.client.values import check_writable, read_seed
 from kafkalite.config.flags import Parser
 from kafkalite.control.conversion import converted
 from kafkalite.control.faults.rule import KINDS, When
@@ -56,6 +58,11 @@ def main(arguments: Sequence[str]) -> int:
     if verb == "clusters.delete":
         given["cluster"] = where["cluster"]
     try:
+        if verb in _FILES:  # before a recording is ended for it
+            check_writable(file)
+    except OSError as error:
+        return _not_written(file, error, _MISTAKE)
+    try:
         client = client_of(where)
         fields = _fields(verb, kind, {name: v for name, v in given.items() if v is not None})
     except OSError as error:
@@ -76,11 +83,19 @@ def main(arguments: Sequence[str]) -> int:
         print(f"kafkalite: no broker answers: {error}", file=sys.stderr)
         return _REFUSED
     if isinstance(answer, File):
-        file.write_bytes(answer.data)
+        try:
+            file.write_bytes(answer.data)
+        except OSError as error:
+            return _not_written(file, error, _REFUSED)
         print(file)
         return _DONE
     _print(answer, as_json=where["json"])
     return _REFUSED if getattr(answer, "met", True) is False else _DONE
+
+
+def _not_written(file: Path, error: OSError, code: int) -> int:
+    print(f"kafkalite: {file} cannot be written: {error.strerror}", file=sys.stderr)
+    return code
 
 
 def _follow(client: Client, fields: Mapping[str, Any]) -> int:
@@ -97,13 +112,17 @@ def client_of(where: Mapping[str, Any]) -> Client:
     Raises ValueError if none does, OSError, and KeyError for a broker without a control port.
     """
     if where["url"] is not None:
-        return Client(where["url"], where["token"] or "", where["cluster"])
-    if where["ready_file"] is not None:
-        return Client(*read_ready_file(where["ready_file"]), where["cluster"])
-    try:
-        return Client(*from_environment(), where["cluster"])
-    except KeyError:
-        raise ValueError("where is the broker? give --url and --token, or --ready-file") from None
+        url, token = where["url"], os.environ.get("KAFKALITE_TOKEN", "")
+    elif where["ready_file"] is not None:
+        url, token = read_ready_file(where["ready_file"])
+    else:
+        try:
+            url, token = from_environment()
+        except KeyError:
+            raise ValueError(
+                "where is the broker? give --url and --token, or --ready-file"
+            ) from None
+    return Client(url, where["token"] or token, where["cluster"])
 
 
 def _parser() -> Parser:
@@ -215,7 +234,10 @@ def _fields(verb: str, kind: str | None, given: dict[str, Any]) -> dict[str, Any
         loaded = read_seed(given["file"])
         if verb == "faults.replace_all" and isinstance(loaded, list):
             loaded = {"faults": loaded}
-        checked = converted(loaded, row.request, strict=False)
+        try:
+            checked = converted(loaded, row.request, strict=False)
+        except msgspec.ValidationError as error:
+            raise ValueError(f"{given['file']}: {error}") from None
     else:
         checked = converted(_loaded(given, row.request), row.request, strict=False)
     return {name: getattr(checked, name) for name in checked.__struct_fields__}
@@ -281,7 +303,7 @@ def _print(answer: Any, *, as_json: bool) -> None:
     else:
         for name, value in plain.items():
             text = value if isinstance(value, str) else json.dumps(value)
-            print(f"{name}: {text}")
+            print(f"{name}: {safe(text)}")
 
 
 def _id_of(value: Any) -> Any:
@@ -299,7 +321,7 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
         for row in rows:
             print(json.dumps(row))
         return
-    table = [names, *([str(row.get(name, "")) for name in names] for row in rows)]
+    table = [names, *([safe(str(row.get(name, ""))) for name in names] for row in rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(names))]
     for line in table:
         cells = (text.ljust(width) for text, width in zip(line, widths, strict=True))

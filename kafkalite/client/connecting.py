@@ -60,7 +60,7 @@ class Client(Kit):
                 for data in exchange.sending():
                     connection.sendall(data)
             while not exchange.is_done:
-                exchange.receive(connection.recv(_RECEIVE_BYTES))
+                _receive(exchange, connection.recv(_RECEIVE_BYTES))
         return exchange.answer()
 
     def stream(self, **wanted: Any) -> Iterator[Sighting]:
@@ -79,7 +79,7 @@ class Client(Kit):
 
 
 def _receive(exchange: Exchange, data: bytes) -> None:
-    """Take in a part of a stream. Raises ConnectionError if it ends before its end."""
+    """Take in a part of an answer. Raises ConnectionError if it ends before its end."""
     try:
         exchange.receive(data)
     except h11.RemoteProtocolError:
@@ -102,7 +102,7 @@ class AsyncClient(AsyncKit):
                 for data in exchange.sending():
                     await connection.send(data)
             while not exchange.is_done:
-                exchange.receive(await connection.receive())
+                _receive(exchange, await connection.receive())
         finally:
             connection.close()
         return exchange.answer()

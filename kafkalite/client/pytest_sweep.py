@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from _pytest.runner import runtestprotocol
 
@@ -26,6 +27,7 @@ from kafkalite.client.sweep import (
 )
 from kafkalite.client.values import actions_of, fields_of
 from kafkalite.control.faults.rule import Rule
+from kafkalite.control.problems import Problem
 
 if TYPE_CHECKING:
     from kafkalite.client.kit import Kit
@@ -75,7 +77,11 @@ def run_sweep(item: pytest.Item, nextitem: pytest.Item | None) -> None:
 def _reports(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.TestReport]:
     marker = item.get_closest_marker("kafkalite_sweep")
     assert marker is not None
-    plan = _plan(dict(marker.kwargs))
+    try:
+        plan = _plan(marker)
+    except (Problem, msgspec.ValidationError) as error:
+        mistake = f"kafkalite_sweep: {error}"
+        return [pytest.TestReport(item.nodeid, item.location, {}, "failed", mistake, "setup")]
     first, run = _once(item, counting_rule(plan.when))
     if "kafkalite" not in getattr(item, "fixturenames", ()):
         return _failed(first, "a sweep is of the cluster of the fixture kafkalite: ask for it")
@@ -102,12 +108,16 @@ def _reports(item: pytest.Item, nextitem: pytest.Item | None) -> list[pytest.Tes
     return shown
 
 
-def _plan(given: dict[str, Any]) -> Plan:
-    """The runs that the marker asks for. Raises ValidationError."""
-    do = given.pop("do")
-    actions = actions_of(do)
+def _plan(marker: pytest.Mark) -> Plan:
+    """The runs that the marker asks for. Raises ValidationError and Problem."""
+    given = dict(marker.kwargs)
+    if marker.args or "do" not in given:
+        raise Problem("invalid_sweep", "it needs `do`, and takes names: api=[...], do=[drop.after]")
+    actions = actions_of(given.pop("do"))
     limit, pairs = given.pop("limit", MOST_POSITIONS), given.pop("pairs", False)
-    return Plan(criteria(given.pop("api", None), given), actions, pairs, limit)
+    if not isinstance(limit, int):
+        raise Problem("invalid_sweep", f"limit is {limit!r}, which is no number")
+    return Plan(criteria(given.pop("api", None), given), actions, pairs, max(0, limit))
 
 
 def _once(item: pytest.Item, rule: Rule) -> tuple[list[pytest.TestReport], _Run]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,9 @@ def main(arguments: Sequence[str]) -> int:
     actions = _actions(given)
     if not command or not actions:
         print("kafkalite: sweep needs an action, and a command after --", file=sys.stderr)
+        return 2
+    if shutil.which(command[0]) is None:
+        print(f"kafkalite: there is no program {command[0]!r}", file=sys.stderr)
         return 2
     named = {"topic": given.topic, "client_id": given.client_id}
     when = criteria(given.api.split(","), {key: each for key, each in named.items() if each})

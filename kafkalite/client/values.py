@@ -72,15 +72,25 @@ def actions_of(do: Any) -> tuple[Action, ...]:
 
 
 def read_seed(path: Path) -> Mapping[str, Any]:
-    """A seed file. Raises OSError."""
-    text = path.read_text()
-    if path.suffix == ".json":
-        loaded: Mapping[str, Any] = json.loads(text)
-        return loaded
+    """A seed file. Raises OSError, and Problem for a file that is neither JSON nor YAML."""
     import yaml
 
-    loaded = yaml.safe_load(text)
+    try:
+        text = path.read_text(encoding="utf-8")
+        loaded: Mapping[str, Any] = (
+            json.loads(text) if path.suffix == ".json" else yaml.safe_load(text)
+        )
+    except (ValueError, yaml.YAMLError) as error:
+        raise Problem("invalid_request", f"{path}: {' '.join(str(error).split())}") from None
     return loaded
+
+
+def check_writable(path: Path) -> None:
+    """Raises OSError if no file can be written there; leaves all as it is."""
+    is_new = not path.exists()
+    path.open("ab").close()
+    if is_new:
+        path.unlink()
 
 
 def written(path: Path, data: bytes) -> Path:

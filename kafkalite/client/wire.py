@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ from kafkalite.control.problems import Problem
 PREFIX: Final = "/v1"
 # The line of a server-sent event that has its message; the server writes no other with it.
 _DATA: Final = b"data: "
+# Printable, as a header has it; empty for verbs that ask for none.
+_TOKEN: Final = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?)?")
 _PIECE_BYTES: Final = 1 << 18
 
 
@@ -48,6 +51,8 @@ class Exchange:
         self._row = ROWS[verb]
         self._connection = h11.Connection(h11.CLIENT)
         self._address = address
+        if not _TOKEN.fullmatch(token):
+            raise Problem("invalid_token", "the token has characters that no token has")
         self._token = token
         self._file: Path | None = None
         if hasattr(self._row.request, "upload"):
@@ -85,9 +90,10 @@ class Exchange:
         host = f"[{self._address.host}]" if ":" in self._address.host else self._address.host
         headers = [
             ("Host", f"{host}:{self._address.port}"),
-            ("Authorization", f"Bearer {self._token}"),
             ("Connection", "close"),
         ]
+        if self._token:
+            headers.append(("Authorization", f"Bearer {self._token}"))
         with ExitStack() as stack:
             body: Iterable[bytes] = [self._body] if self._body else []
             size, content_type = len(self._body), "application/json"
@@ -123,19 +129,32 @@ class Exchange:
                 return
 
     def answer(self) -> Any:
-        """The verb's answer. Raises Problem."""
+        """The verb's answer. Raises Problem, and ConnectionError for another server's answer."""
         self.check()
         data = bytes(self._data)
         if hasattr(self._row.answer, "content_type"):
             return self._row.answer(data)
-        return decoded(data, self._row.answer)
+        try:
+            return decoded(data, self._row.answer)
+        except msgspec.DecodeError:
+            raise self._no_control_port() from None
 
     def check(self) -> None:
-        """Raises the Problem that was answered, if it was one."""
+        """Raises the Problem that was answered, if it was one, and ConnectionError for the answer
+        of another server."""
         if self._status == 200:
             return
-        told = msgspec.json.decode(bytes(self._data))
-        raise Problem(told["code"], told["detail"], value=told.get("value"), hint=told.get("hint"))
+        try:
+            told = msgspec.json.decode(bytes(self._data))
+            code, detail = told["code"], told["detail"]
+        except (msgspec.DecodeError, KeyError, TypeError):
+            raise self._no_control_port() from None
+        raise Problem(code, detail, value=told.get("value"), hint=told.get("hint"))
+
+    def _no_control_port(self) -> ConnectionError:
+        return ConnectionError(
+            f"what answers at port {self._address.port} is no control port of kafkalite"
+        )
 
     def messages(self) -> list[Any]:
         """The messages of a stream that have come since the last time."""

@@ -85,6 +85,7 @@ class MetadataLog:
         self._last_snapshot_ms = now_ms()
         # The bytes that the snapshot begun last will stand for, and its time.
         self._begun = (0, self._last_snapshot_ms)
+        self._has_ended = False
         self._last_record_ms = -1
         self.leader_epoch = 0
         try:
@@ -183,8 +184,14 @@ class MetadataLog:
             partition_leader_epoch=self.leader_epoch,
         )
 
+    def end(self) -> None:
+        """Take no more changes, from whomever: the directory is another broker's now."""
+        self._has_ended = True
+
     def append(self, batch: bytes) -> int:
         """Write a batch; its last offset. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        if self._has_ended:
+            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the broker has ended")
         self._last_record_ms = self._now_ms()
         return self._append(batch)
 

@@ -89,6 +89,10 @@ class SoleController(Cluster):
         """The epoch of the metadata log's leader: how often this cluster was started."""
         return self._log.leader_epoch
 
+    def end(self) -> None:
+        """Write no more: every change is refused from now on."""
+        self._log.end()
+
     def write(self, records: Sequence[object]) -> None:
         """Change the metadata: log, image, subscribers, in this order."""
         at_once(self.writing(records))

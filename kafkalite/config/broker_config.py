@@ -26,7 +26,7 @@ from kafkalite.config.definition import (
     scaled,
     text_in_force,
 )
-from kafkalite.config.listeners import Listener, parse_listeners, parse_protocol_map
+from kafkalite.config.listeners import Listener, moved, parse_listeners, parse_protocol_map
 from kafkalite.config.log_dirs import EVERY_LOG_DIR, check_cordoned
 from kafkalite.config.releases import Release, releases
 from kafkalite.config.sources import (
@@ -277,16 +277,17 @@ class BrokerConfig:
             protocols.setdefault(controller, "PLAINTEXT")
         step = 0 if node_id is None else node_id - self.node_id
         return [
-            replace(listener, port=listener.port + step) if listener.port else listener
+            moved(name, listener, step)
             for listener in parse_listeners(name, items, protocols)
             if listener.name not in controllers
         ]
 
     def _check_together(self) -> None:
         """Check values against each other. Raises ConfigError."""
-        listeners = {listener.name for listener in self.listeners()}
+        listeners = {listener.name for listener in self.listeners(self.node_ids[-1])}
         if not listeners:
             raise ConfigError("listeners: there is no listener for clients")
+        self._advertised(self.node_ids[-1])
         for advertised in self._advertised():
             if advertised.name not in listeners:
                 raise ConfigError(
@@ -319,8 +320,7 @@ class BrokerConfig:
     def _check_listener_prefixes(self) -> None:
         """Refuse configs of a listener that is not there. Raises ConfigError."""
         listeners = {name.partition("://")[0].strip() for name in self.items("listeners")}
-        listeners |= set(self.items("controller.listener.names"))
-        known = {name.lower() for name in listeners}
+        known = {name.lower() for name in listeners | {*self.items("controller.listener.names")}}
         for name in self.static:
             if name.startswith("listener.name."):
                 listener = name.removeprefix("listener.name.").partition(".")[0]

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from typing import Final, NoReturn
+import re
+from pathlib import Path
+from typing import Any, Final, NoReturn
 
 _MISTAKE: Final = 2
 
 
 class Parser(argparse.ArgumentParser):
-    """Says in one sentence on stderr what is wrong, and exits with 2."""
+    """Says in one sentence on stderr what is wrong, and exits with 2.
+
+    What begins with a minus and a digit is a value, and no flag: -5, and -1h, too.
+    """
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self._negative_number_matcher = re.compile(r"-\.?\d")
 
     def error(self, message: str) -> NoReturn:
         """Exit with the message."""
@@ -27,6 +36,13 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         type=_setting,
         help="set a config (repeatable)",
     )
+
+
+def a_path(text: str) -> Path:
+    """A path of a flag. Raises ArgumentTypeError if it is empty: that would be this directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("it names no path")
+    return Path(text)
 
 
 def _setting(text: str) -> tuple[str, str]:

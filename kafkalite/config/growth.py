@@ -21,7 +21,7 @@ from typing import Final
 
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import ConfigError
-from kafkalite.config.flags import Parser, add_settings
+from kafkalite.config.flags import Parser, a_path, add_settings
 from kafkalite.log.directory_lock import DirectoryLock
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.log.files import FILES, deleted_directory
@@ -137,7 +137,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         required=True,
         nargs="+",
         metavar="DIRECTORY",
-        type=Path,
+        type=a_path,
         help="a data directory to make for each controller",
     )
     parser.add_argument(
@@ -146,6 +146,6 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         default=FIRST_CONTROLLER_ID,
         help="the node id of the first controller; the others have the next (default: 3000)",
     )
-    parser.add_argument("-c", "--config", metavar="FILE", type=Path, help="a server.properties")
+    parser.add_argument("-c", "--config", metavar="FILE", type=a_path, help="a server.properties")
     add_settings(parser)
     return parser.parse_args(arguments)

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from kafkalite.config.definition import ConfigError
 
+_MOST = 65535
 _LISTENER = re.compile(
     r"(?P<name>[^:/]+)://(?:\[(?P<six>[0-9a-fA-F:.%]+)]|(?P<host>[^:\[\]]*)):(?P<port>-?[0-9]+)"
 )
@@ -51,7 +53,7 @@ def parse_listeners(
     listeners: list[Listener] = []
     for item in items:
         match = _LISTENER.fullmatch(item)
-        if match is None or not 0 <= int(match["port"]) <= 65535:
+        if match is None or not 0 <= int(match["port"]) <= _MOST:
             raise ConfigError(f"{config_name}: {item!r} is not NAME://host:port")
         name = match["name"].upper()
         if name not in protocols:
@@ -65,3 +67,16 @@ def parse_listeners(
     if len(set(names)) < len(names):
         raise ConfigError(f"{config_name}: each listener must have a different name")
     return listeners
+
+
+def moved(config_name: str, listener: Listener, step: int) -> Listener:
+    """The listener of the node that is `step` after the first: its port is as far on, unless it is
+    0. Raises ConfigError, naming `config_name`, if there is no such port."""
+    if not listener.port:
+        return listener
+    if listener.port + step > _MOST:
+        raise ConfigError(
+            f"{config_name}: there is no port {listener.port + step}: each further node takes the "
+            f"next one after {listener.port}"
+        )
+    return replace(listener, port=listener.port + step)

@@ -48,9 +48,13 @@ def write(ready: Mapping[str, Any], path: Path) -> None:
     temporary = path.with_name(f"{path.name}.{os.getpid()}")
     # It may hold a password.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(json.dumps(ready) + "\n")
-    os.replace(temporary, path)
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(json.dumps(ready) + "\n")
+        os.replace(temporary, path)
+    except OSError:
+        remove(temporary)
+        raise
 
 
 def remove(path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import ConfigError
-from kafkalite.config.flags import Parser, add_settings
+from kafkalite.config.flags import Parser, a_path, add_settings
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import (
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
                 print(f"Formatted {path} for node {config.node_id} of cluster {flags.cluster_id}")
             else:
                 print(f"{path} is formatted already")
-    except (ConfigError, NotFormatted, InconsistentDataDirectory, OSError) as error:
+    except (ConfigError, NotFormatted, InconsistentDataDirectory) as error:
         print(f"kafkalite format: {error}", file=sys.stderr)
         return _FAILED_EXIT_CODE
     return 0
@@ -49,13 +49,16 @@ def main(arguments: list[str]) -> int:
 def format_directory(path: Path, cluster_id: str, node_id: int, ignore_formatted: bool) -> bool:
     """Write its meta.properties; False if it is this cluster's and node's already.
 
-    Raises NotFormatted, InconsistentDataDirectory, OSError.
+    Raises NotFormatted, InconsistentDataDirectory.
     """
-    FILES.make_directory(path)
-    known = read_meta_properties(path, FILES)
-    if known is None:
-        write_meta_properties(path, MetaProperties(cluster_id, node_id, random_id()), FILES)
-        return True
+    try:
+        FILES.make_directory(path)
+        known = read_meta_properties(path, FILES)
+        if known is None:
+            write_meta_properties(path, MetaProperties(cluster_id, node_id, random_id()), FILES)
+            return True
+    except OSError as error:
+        raise NotFormatted(f"{path} cannot be formatted: {error.strerror}") from None
     if known[:2] != (cluster_id, node_id):
         raise NotFormatted(
             f"{path} belongs to node {known.node_id} of cluster {known.cluster_id}, "
@@ -75,7 +78,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "-t", "--cluster-id", required=True, help="the controllers' (kafka-storage random-uuid)"
     )
-    parser.add_argument("-c", "--config", metavar="FILE", type=Path, help="a server.properties")
+    parser.add_argument("-c", "--config", metavar="FILE", type=a_path, help="a server.properties")
     add_settings(parser)
     parser.add_argument(
         "-g",

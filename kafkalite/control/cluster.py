@@ -78,7 +78,7 @@ class ControlledCluster:
         self._nursery: trio.Nursery
         # The verbs that rules do, which the cluster's end cuts short.
         self._verbs: trio.Nursery
-        self._stop = trio.Event()
+        self.stopping = trio.Event()
         self._cluster_id = config.string("kafkalite.cluster.id")
         if self._cluster_id is None and not keeps_directory:
             self._cluster_id = seeded_id(config.seed)
@@ -90,6 +90,7 @@ class ControlledCluster:
         self.resets = 0
         # Another number once it has other data; those who are told when another broker begins.
         self.data_number = 0
+        self.turn = trio.Lock()  # of verbs.Verb.takes_turns
         self.begun: set[Callable[[], None]] = set()
         # All clusters, for the verbs that faults do to this one.
         self.verbs_of: Clusters | None = None
@@ -153,7 +154,7 @@ class ControlledCluster:
         async with trio.open_nursery() as self._nursery, trio.open_nursery() as self._verbs:
             await self._nursery.start(self._serve, self._core)
             task_status.started()
-            await self._stop.wait()
+            await self.stopping.wait()
             self.broker.stop()
             # Requests that wait for a verb or for a release are in flight, and answered.
             self._verbs.cancel_scope.cancel()
@@ -161,12 +162,14 @@ class ControlledCluster:
                 self._faults.holds.release_all()
             self._spare.close()
             with trio.CancelScope(shield=True):
-                await self.broker.stopped.wait()
+                async with self.turn:  # another broker has taken over by now, if any does
+                    self.broker.stop()
+                    await self.broker.stopped.wait()
         self.ended.set()
 
     def stop(self) -> None:
         """Let `run` end: what is in flight is answered, the verbs of rules are cut short."""
-        self._stop.set()
+        self.stopping.set()
 
     def _begin(self, core: Core) -> None:
         """From here on this broker is the cluster."""
@@ -236,11 +239,9 @@ class ControlledCluster:
         fill: Callable[[Path], None] | None = None,
         keeps_connections: bool = False,
     ) -> int:
-        """Begin again with nothing, at the same addresses, with the same cluster id.
+        """Begin again at the same addresses; how many connections were kept open.
 
-        `keep` names what stays: "faults", "clock". `fill` makes the data directory to begin with,
-        in a thread. `keeps_connections`: those that can be stay open; how many those were.
-        Raises StartError, OSError.
+        `keep`: "faults", "clock". `fill` makes its data, in a thread. Raises StartError, OSError.
         """
         clock = self.clock if "clock" in keep else ClusterClock()
         directory = await self._filled(fill)
@@ -256,7 +257,7 @@ class ControlledCluster:
     def prepare_reset(self) -> None:
         """Have a broker ready where a verb about this cluster lets a reset be expected."""
         is_expected = (self.name == DEFAULT or self.resets) and not self._keeps_directory
-        if is_expected and not (self._stop.is_set() or self._spare.was_tried):
+        if is_expected and not (self.stopping.is_set() or self._spare.was_tried):
             self._nursery.start_soon(self._spare.open)
 
     async def replace_data(self, fill: Callable[[Path], None], now_ms: int | None = None) -> None:
@@ -344,7 +345,7 @@ class ControlledCluster:
         await old.silent.wait()
 
     def _opening_spare(self) -> Callable[[], Core | None] | None:
-        if self._stop.is_set() or self.broker.metrics is not None:
+        if self.stopping.is_set() or self.broker.metrics is not None:
             return None
         # It knows its addresses, and listens nowhere: a stopped node's port must be closed.
         told = [replace(each, socket=closed_socket()) for each in self.broker.listeners]

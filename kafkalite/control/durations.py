@@ -8,6 +8,8 @@ from typing import Final
 from kafkalite.control.problems import Problem
 
 _UNITS_MS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+# The years that datetime and the time of a record have room for, in days.
+_MOST_DAYS: Final = 10_000 * 365
 _PART: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 
 
@@ -25,7 +27,12 @@ def milliseconds(text: str, *, field: str = "duration") -> int:
             value=text,
             hint='write a number and a unit: "250ms", "46s", "5m", "2h", "7d"',
         )
-    return sign * round(sum(float(number) * _UNITS_MS[unit] for number, unit in parts))
+    length_ms = sum(float(number) * _UNITS_MS[unit] for number, unit in parts)
+    if length_ms > _MOST_DAYS * _UNITS_MS["d"]:
+        raise Problem(
+            "invalid_duration", f"{field} is {text!r}, which is more than 10,000 years", value=text
+        )
+    return sign * round(length_ms)
 
 
 def seconds(text: str, *, field: str = "duration") -> float:

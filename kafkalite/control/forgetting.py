@@ -33,6 +33,7 @@ def forgetting(broker: Broker) -> Steps[None]:
         broker.metrics.close()
     steps = services.logs.abandoning()
     next(steps)
+    broker.controller.end()
     yield
     for topic in services.topics.all():
         topic.partitions.clear()

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, get_type_hints
 
+import trio
+
+from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
 from kafkalite.control.operations import (
     assigning,
@@ -51,12 +55,18 @@ def _parameters_of(function: Callable[..., Awaitable[Any]]) -> Collection[str]:
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One row. `name` is "group.verb"; `path` is below /v1."""
+    """One row. `name` is "group.verb"; `path` is below /v1.
+
+    `takes_turns`: it puts another broker in the place of a cluster's, or needs its data to stay.
+    A cluster does them one after the other, each to its end, though its client may be gone; none
+    once the cluster ends.
+    """
 
     name: str
     method: str
     path: str
     function: Callable[..., Awaitable[Any]]
+    takes_turns: bool = False
 
     @property
     def doc(self) -> str:
@@ -122,11 +132,33 @@ class Verb:
             arguments["clusters"] = all_clusters
         if "cluster" not in wanted:
             return await self.function(**arguments)
-        arguments["cluster"] = about = all_clusters.get(cluster)
+        about = all_clusters.get(cluster)
+        answer: Any = None
+        turn = about.turn if self.takes_turns else _meanwhile(about)
         with lines_about(about.log_name):
-            answer = await self.function(**arguments)
+            async with turn:
+                arguments["cluster"] = all_clusters.get(cluster)
+                if self.takes_turns and about.stopping.is_set():
+                    raise Problem("conflict", "the cluster is ending")
+                with trio.CancelScope(shield=self.takes_turns):
+                    answer = await self.function(**arguments)
         about.prepare_reset()
         return answer
+
+
+@asynccontextmanager
+async def _meanwhile(cluster: ControlledCluster) -> AsyncGenerator[None]:
+    """For a verb that takes no turn. Raises Problem where it fails as its broker went meanwhile."""
+    broker = cluster.broker
+    try:
+        yield
+    except Problem:
+        raise
+    except Exception as error:
+        if broker is cluster.broker and not cluster.turn.locked():
+            raise
+        why = "the cluster was reset or restarted meanwhile"
+        raise Problem("conflict", why) from error
 
 
 def _of(path: str = "") -> str:
@@ -140,17 +172,23 @@ _TABLE: Final = (
     Verb("clusters.create", "POST", "/clusters", clusters.create_cluster),
     Verb("clusters.show", "GET", _of(), state.show_cluster),
     Verb("clusters.delete", "DELETE", _of(), clusters.delete_cluster),
-    Verb("reset", "POST", _of("/reset"), state.reset),
-    Verb("restart", "POST", _of("/restart"), state.restart),
+    Verb("reset", "POST", _of("/reset"), state.reset, takes_turns=True),
+    Verb("restart", "POST", _of("/restart"), state.restart, takes_turns=True),
     Verb("seed", "POST", _of("/seed"), clusters.seed),
     Verb("wait", "POST", _of("/wait"), state.wait),
     Verb("snapshots.list", "GET", "/snapshots", clusters.list_snapshots),
     Verb("snapshots.delete", "DELETE", "/snapshots/{snapshot}", clusters.delete_snapshot),
-    Verb("snapshots.save", "PUT", _of("/snapshots/{snapshot}"), clusters.save_snapshot),
-    Verb("snapshots.restore", "POST", _of("/restore"), clusters.restore_snapshot),
+    Verb(
+        "snapshots.save",
+        "PUT",
+        _of("/snapshots/{snapshot}"),
+        clusters.save_snapshot,
+        takes_turns=True,
+    ),
+    Verb("snapshots.restore", "POST", _of("/restore"), clusters.restore_snapshot, takes_turns=True),
     Verb("snapshots.export", "GET", "/snapshots/{snapshot}/archive", clusters.export_snapshot),
     Verb("snapshots.import", "PUT", "/snapshots/{snapshot}/archive", clusters.import_snapshot),
-    Verb("export", "GET", _of("/archive"), clusters.export_cluster),
+    Verb("export", "GET", _of("/archive"), clusters.export_cluster, takes_turns=True),
     Verb("topics.list", "GET", _of("/topics"), topics.list_topics),
     Verb("topics.show", "GET", _of("/topics/{topic}"), topics.show_topic),
     Verb("topics.create", "POST", _of("/topics"), topics.create_topic),
@@ -228,7 +266,7 @@ _TABLE: Final = (
     Verb("stream", "GET", _of("/stream"), following.follow),
     Verb("spy.show", "GET", _of("/spy"), spying.show_spy),
     Verb("spy.set", "PUT", _of("/spy"), spying.set_spy),
-    Verb("recording.start", "PUT", _of("/recording"), recording.start_recording),
+    Verb("recording.start", "PUT", _of("/recording"), recording.start_recording, takes_turns=True),
     Verb("recording.save", "GET", _of("/recording"), recording.save_recording),
     Verb("trace.save", "GET", _of("/trace"), spying.save_trace),
 )

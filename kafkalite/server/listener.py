@@ -17,6 +17,8 @@ import trio
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kafkalite.config.definition import ConfigError
+
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.config import Listener as ListenerConfig
@@ -97,7 +99,7 @@ def open_listeners(config: BrokerConfig) -> list[Listener]:
             sockets = _bind_in_a_row(wanted) if wanted[0].port == 0 else _bind_all(wanted)
             bound.extend(zip(config.node_ids, wanted, sockets, strict=True))
         return [
-            _told(config, node_id, wanted, sock)
+            _told(config.advertised_listeners(node_id), node_id, wanted, sock)
             for node_id, wanted, sock in sorted(bound, key=lambda each: each[0])
         ]
     except StartError:
@@ -116,13 +118,14 @@ def open_node_listeners(
     """
     opened: list[Listener] = []
     try:
+        told = config.advertised_listeners(node_id)
         for wanted, other in zip(config.listeners(node_id), like, strict=True):
             sock = _bind_near(wanted, other) if wanted.port == 0 else bind(wanted.host, wanted.port)
-            opened.append(replace(_told(config, node_id, wanted, sock), cluster=other.cluster))
-    except StartError:
+            opened.append(replace(_told(told, node_id, wanted, sock), cluster=other.cluster))
+    except (StartError, ConfigError) as error:
         for listener in opened:
             listener.close()
-        raise
+        raise StartError(str(error)) from None
     return opened
 
 
@@ -133,9 +136,9 @@ def _bind_near(wanted: ListenerConfig, other: Listener) -> socket.socket:
 
 
 def _told(
-    config: BrokerConfig, node_id: int, wanted: ListenerConfig, sock: socket.socket
+    told: Sequence[ListenerConfig], node_id: int, wanted: ListenerConfig, sock: socket.socket
 ) -> Listener:
-    for advertised in config.advertised_listeners(node_id):
+    for advertised in told:
         if advertised.name == wanted.name:
             port = advertised.port or sock.getsockname()[1]
             return Listener(node_id, wanted, sock, advertised.host, port)

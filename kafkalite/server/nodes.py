@@ -79,9 +79,9 @@ class Nodes:
 
         It holds nothing until topics are created or partitions move there.
         """
-        node_id = self._config.add_node()
         like = self._listeners_of(max(self._with_listeners()))
-        opened = open_node_listeners(self._config, node_id, like)
+        opened = open_node_listeners(self._config, self._config.node_ids.stop, like)
+        node_id = self._config.add_node()
         self._fetch_sessions[node_id] = self._new_sessions()
         self._listeners += opened
         for listener in opened:

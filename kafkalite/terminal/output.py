@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from rich.cells import cell_len
@@ -14,6 +15,8 @@ from rich.live import Live
 from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
+
+from kafkalite.client.safe_text import safe
 
 T = TypeVar("T")
 Row = Mapping[str, Any]
@@ -175,12 +178,10 @@ def _shown(value: Any) -> str:
             return safe(str(value))
 
 
-def safe(text: str) -> str:
-    """Text that cannot steer a terminal: control characters are shown as \\xNN."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() else _escaped(each) for each in text)
-
-
-def _escaped(character: str) -> str:
-    return {"\n": "\\n", "\t": "\\t", "\r": "\\r"}.get(character) or f"\\x{ord(character):02x}"
+def moment(at_ms: float) -> str:
+    """A time, given in ms since the epoch, as the machine's clock on the wall has it; after the
+    year 9999, which only a record may have, the number."""
+    try:
+        return datetime.fromtimestamp(at_ms / 1000).isoformat(" ", "milliseconds")
+    except (ValueError, OverflowError, OSError):
+        return f"{round(at_ms)} ms"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-from datetime import datetime
 from typing import Any, Final
 
 from confluent_kafka import Message
 from rich.text import Text
 
-from kafkalite.terminal.output import safe
+from kafkalite.client.safe_text import safe
+from kafkalite.terminal.output import moment
 
 _NO_VALUE: Final = "null"
 
@@ -38,9 +38,8 @@ def as_row(message: Message) -> dict[str, Any]:
 
 def as_text(row: dict[str, Any]) -> Text:
     """A record for people: time, partition, offset, key, value, headers."""
-    when = datetime.fromtimestamp(max(row["timestamp"], 0) / 1000)
     shown = Text()
-    shown.append(when.isoformat(" ", "milliseconds"), "dim")
+    shown.append(moment(max(row["timestamp"], 0)), "dim")
     shown.append(f"  {row['partition']}@{row['offset']}  ", "cyan")
     shown.append(_NO_VALUE if row["key"] is None else safe(row["key"]), "green")
     shown.append("  ")

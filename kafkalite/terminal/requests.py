@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,11 @@ from rich.text import Text
 
 from kafkalite.client.command import client_of
 from kafkalite.client.connecting import Client
+from kafkalite.client.safe_text import safe
 from kafkalite.control.problems import Problem
 from kafkalite.control.sightings import RequestView, Sighting
 from kafkalite.terminal.kafka import Refused
-from kafkalite.terminal.output import Output, safe
+from kafkalite.terminal.output import Output, moment
 
 _FLAGS = (
     click.option("--url", metavar="URL", help="http://HOST:PORT of the control port."),
@@ -131,11 +131,6 @@ def _following(client: Client, after: int, wanted: dict[str, str]) -> Iterator[S
 
 def _show(out: Output, view: RequestView) -> None:
     out.line(msgspec.to_builtins(view), "" if out.as_json else as_text(view))
-
-
-def moment(at_ms: float) -> str:
-    """A time, given in ms since the epoch, as the machine's clock on the wall has it."""
-    return datetime.fromtimestamp(at_ms / 1000).isoformat(" ", "milliseconds")
 
 
 def as_text(view: RequestView) -> Text:

@@ -14,13 +14,14 @@ import click
 import msgspec
 from rich.text import Text
 
+from kafkalite.client.safe_text import safe
 from kafkalite.control.faults.criteria import predicate
 from kafkalite.control.problems import Problem
 from kafkalite.control.sightings import EventView, ListRequests, RequestView
 from kafkalite.control.spy.choice import Choice
 from kafkalite.terminal.kafka import Refused
-from kafkalite.terminal.output import Output, safe
-from kafkalite.terminal.requests import as_text, moment
+from kafkalite.terminal.output import Output, moment
+from kafkalite.terminal.requests import as_text
 
 _META: Final = ("cluster", "cluster_id", "bootstrap", "kafkalite", "spy")
 

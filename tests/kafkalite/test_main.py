@@ -11,7 +11,7 @@ import socket
 import struct
 import subprocess
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -21,7 +21,7 @@ from kafkalite.__main__ import OneLine, main
 from kafkalite.config.ready_file import newest
 from kafkalite.log import record_walk
 from kafkalite.terminal.connection import Connection
-from tests.kafkalite.processes import started
+from tests.kafkalite.processes import COMMAND, started
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -53,6 +53,11 @@ def test_the_version_says_which_build_it_is(capsys: pytest.CaptureFixture[str]) 
         (["--port", "70000"], "70000"),
         (["--port", "-1"], "--port"),
         (["--nodes", "many"], "many"),
+        (["--nodes", "3", "--port", "65534"], "65536"),
+        (
+            ["--nodes", "2", "--set", "advertised.listeners=PLAINTEXT://127.0.0.1:65535"],
+            "advertised.listeners",
+        ),
         (["--nodes", "0"], "kafkalite.nodes"),
         (["--set", "retention"], "retention"),
         (["--set", "log.retention.hour=1"], "log.retention.hours"),
@@ -60,6 +65,9 @@ def test_the_version_says_which_build_it_is(capsys: pytest.CaptureFixture[str]) 
         (["--set", "listeners=nonsense"], "nonsense"),
         (["--config", "/nowhere/server.properties"], "/nowhere/server.properties"),
         (["--ready-file", "/nowhere/ready"], "/nowhere/ready"),
+        (["--ready-file", ""], "--ready-file"),
+        (["--data-dir", ""], "--data-dir"),
+        (["--config", ""], "--config"),
         (["--data-dir", "/proc/nowhere"], "/proc/nowhere"),
         (["--log-level", "loud"], "loud"),
         (["--host", "no.such.host.invalid"], "no.such.host.invalid"),
@@ -126,6 +134,30 @@ def test_from_start_to_signal(
     assert not ready_file.exists()
     assert not among_the_users.exists()
     assert (data / ".kafka_cleanshutdown").exists()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, None)]
+)
+def test_a_signal_in_the_start(tmp_path: Path, number: signal.Signals, status: int | None) -> None:
+    """A named pipe that nobody reads holds the start where it reads the config file."""
+    held = tmp_path / "held"
+    os.mkfifo(held)
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    command = [*COMMAND, "--temporary", "--config", str(held)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stderr is not None
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(1)
+        process.send_signal(number)
+        if status is None:
+            held.write_text("num.partitions=none")
+            assert "num.partitions" in process.stderr.read()
+            status = 2
+        assert process.wait(10) == status
+        assert process.stderr.read() == ""
+    assert list(tmp_path.iterdir()) == [held]
 
 
 @pytest.mark.slow

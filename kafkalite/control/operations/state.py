@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import trio
 
 from kafkalite.broker import Broker
@@ -38,6 +40,7 @@ from kafkalite.control.waits import wait_for
 from kafkalite.replica.partition import Partition
 
 _LONGEST_WAIT_SECONDS = 3600.0
+_YEAR_10_000_MS: Final = 253_402_300_800_000
 
 
 async def show_cluster(cluster: ControlledCluster, request: Nothing) -> ClusterView:
@@ -268,6 +271,7 @@ async def advance_clock(cluster: ControlledCluster, request: Advance) -> Advance
         raise Problem(
             "invalid_advance", "time does not go back", hint="`clock skew` moves timestamps alone"
         )
+    _check_time("invalid_advance", clock.now_ms() + by_ms)
     return await time_passing.advance(
         cluster.broker,
         clock,
@@ -291,8 +295,17 @@ async def run_clock(cluster: ControlledCluster, request: Nothing) -> ClockView:
 
 async def skew_clock(cluster: ControlledCluster, request: Skew) -> ClockView:
     """Let what is written be off by so much; sessions do not notice."""
-    cluster.clock.skew(milliseconds(request.by, field="by"))
+    clock = cluster.clock
+    by_ms = milliseconds(request.by, field="by")
+    _check_time("invalid_skew", clock.now_ms() - clock.skew_ms + by_ms)
+    clock.skew(by_ms)
     return await show_clock(cluster, Nothing())
+
+
+def _check_time(code: str, now_ms: int) -> None:
+    """Raises Problem if records could not be given this time, or clients could not show it."""
+    if not 0 <= now_ms < _YEAR_10_000_MS:
+        raise Problem(code, "the cluster's time would not be in the years 1970 to 9999")
 
 
 async def reset_clock(cluster: ControlledCluster, request: Nothing) -> ClockView:

@@ -61,6 +61,13 @@ def test_a_session(ready: Path, tmp_path: Path) -> None:
     assert ran("requests", "list", "--api", "Produce") == ""
     assert ran("trace", "save", str(tmp_path / "trace.zip")).strip() == str(tmp_path / "trace.zip")
     assert zipfile.is_zipfile(tmp_path / "trace.zip")
+    ran("topics", "create", "odd")
+    ran(
+        "records", "write", "odd", "--records", json.dumps({"value": "\x1b[31m\n", "key": "\u202e"})
+    )
+    shown = ran("records", "read", "odd").splitlines()[1].split()
+    assert shown[3:5] == ["\\x202e", "\\x1b[31m\\n"]
+    assert "skew_ms: -3600000" in ran("clock", "skew", "-1h")
     assert "name: mine" in ran("clusters", "create", "--name", "mine", "--nodes", "2")
     assert len(ran("nodes", "list", "-c", "mine").splitlines()) == 3
     ran("clusters", "delete", "mine")
@@ -82,6 +89,13 @@ def test_a_session(ready: Path, tmp_path: Path) -> None:
         (("seed", "/no/file"), 2, "/no/file cannot be read: No such file or directory"),
         (("snapshots", "import", "s", "/no/file"), 2, "/no/file cannot be read: No such file"),
         (("snapshots", "export", "none", "none.tar"), 1, "no snapshot 'none'"),
+        (("export", "/no/file"), 2, "/no/file cannot be written: No such file or directory"),
+        (("trace", "save", "/proc"), 2, "/proc cannot be written: Is a directory"),
+        (("export", "/dev/full"), 1, "/dev/full cannot be written: No space left on device"),
+        (("reset", "--token", "a\nb"), 2, "the token has characters"),
+        (("seed", "/dev/null"), 2, "/dev/null: Expected `object`, got `null`"),
+        (("seed", __file__), 2, "test_command.py: expected"),
+        (("clock", "skew", "-1w"), 2, "by is '-1w', which is not a duration"),
     ],
 )
 def test_what_goes_wrong(

@@ -150,3 +150,35 @@ def test_a_stream_that_breaks_off_is_told() -> None:
         with pytest.raises(ConnectionError, match="the control port has gone"):
             list(Client(url, "token").stream())
         thread.join()
+
+
+@pytest.mark.parametrize("is_awaited", [False, True])
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"", "the control port has gone"),
+        (b"\0\0\0\4", "the control port has gone"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", "is no control port"),
+        (b"HTTP/1.1 404 No\r\nContent-Length: 2\r\n\r\n[]", "is no control port"),
+    ],
+)
+def test_what_answers_is_no_control_port(answer: bytes, said: str, is_awaited: bool) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+
+        def respond() -> None:
+            with server.accept()[0] as connection:
+                connection.recv(1000)
+                connection.sendall(answer)
+
+        def ask() -> None:
+            if is_awaited:
+                asyncio.run(AsyncClient(url, "").ask("version"))
+            else:
+                Client(url, "").ask("version")
+
+        responding = threading.Thread(target=respond)
+        responding.start()
+        with pytest.raises(ConnectionError, match=said):
+            ask()
+        responding.join()

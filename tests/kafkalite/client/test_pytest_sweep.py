@@ -82,3 +82,37 @@ def test_a_test_is_run_at_every_position(tmp_path: Path) -> None:
     assert "no request matches: there is nothing to lose" in said
     assert "as ever" in said
     assert "ask for it" in said
+
+
+MISTAKES = """
+import pytest
+from kafkalite.faults import drop
+
+
+@pytest.mark.kafkalite_sweep(api="Produce")
+def test_without_an_action(kafkalite): pass
+
+
+@pytest.mark.kafkalite_sweep(api="Produce", do=drop)
+def test_without_a_moment(kafkalite): pass
+
+
+@pytest.mark.kafkalite_sweep(topik="t", do=drop.after)
+def test_a_criterion_that_is_none(kafkalite): pass
+
+
+@pytest.mark.kafkalite_sweep(api="Produce", do=drop.after, limit="many")
+def test_a_limit_that_is_none(kafkalite): pass
+
+
+def test_afterwards(kafkalite): pass
+"""
+
+
+def test_a_mistake_in_the_marker_is_one_of_its_test_alone(tmp_path: Path) -> None:
+    said = outcome(tmp_path, MISTAKES).stdout
+    assert "1 passed, 4 errors" in said
+    assert "it needs `do`, and takes names" in said
+    assert "do is drop, which is no action" in said
+    assert "topik" in said
+    assert "limit is 'many', which is no number" in said

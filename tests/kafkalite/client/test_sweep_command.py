@@ -78,6 +78,7 @@ def test_a_careful_one(program: str, capsys: pytest.CaptureFixture[str]) -> None
         (("--", "true"), "needs an action, and a command"),
         (("--drop", "after", "--", "true"), "no request matches"),
         (("--drop", "after", "--", "false"), "fails without a fault: exit code 1"),
+        (("--drop", "after", "--", "no-such-program"), "there is no program 'no-such-program'"),
         (("--error", "ODD", "--", "true"), "no request matches"),
         (("--drop", "after", "--timeout", "0.01", "--", "sleep", "9"), "takes longer than 0.01 s"),
     ],

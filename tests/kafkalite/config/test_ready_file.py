@@ -40,6 +40,14 @@ def test_the_file_of_this_process(environment: dict[str, str], tmp_path: Path) -
     assert not path.exists()
 
 
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    directory = tmp_path / "ready.json"
+    directory.mkdir()
+    with pytest.raises(IsADirectoryError):
+        write({"bootstrap": "h:1"}, directory)
+    assert list(tmp_path.iterdir()) == [directory]
+
+
 def test_without_a_place_there_is_none(tmp_path: Path) -> None:
     for environment in ({}, {"XDG_RUNTIME_DIR": ""}, {"XDG_RUNTIME_DIR": str(tmp_path / "gone")}):
         assert own_path(environment) is None

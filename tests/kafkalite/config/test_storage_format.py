@@ -36,3 +36,9 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFix
     format_directory(tmp_path, "other", 1, ignore_formatted=False)
     assert main(["-t", "cluster", "--set", f"log.dirs={tmp_path}"]) == 2
     assert capsys.readouterr().err.startswith("kafkalite format: ")
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotFormatted, match=r"file/data cannot be formatted: Not a directory"):
+        format_directory(tmp_path / "file" / "data", "cluster", 1, ignore_formatted=False)

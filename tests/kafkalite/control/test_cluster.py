@@ -5,14 +5,23 @@ from __future__ import annotations
 import os
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
 import pytest
 
+from kafkalite.client.connecting import Client
+from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.problems import Problem
+from kafkalite.control.questions import Nothing
+from kafkalite.control.verbs import VERBS, Verb
 from kafkalite.faults import drop
 from kafkalite.log.files import Files
 from kafkalite.testing import broker
 from tests.kafkalite.control.clients import Polling, consumer, produced, producer
+from tests.kafkalite.processes import started
 
 
 def test_a_reset_leaves_nothing_and_the_same_address(k: broker) -> None:
@@ -161,3 +170,67 @@ def test_a_consumer_goes_on_over_the_connection_that_was_kept(k: broker) -> None
         while not reader.values and time.monotonic() < deadline:
             time.sleep(0.01)
         assert reader.values == [b"after"]
+
+
+def test_those_who_reset_restart_and_restore_at_once_take_turns(k: broker) -> None:
+    k.create_topic("t")
+    k.snapshot("one")
+    verbs = [
+        k.reset,
+        k.restart,
+        partial(k.restart, unclean=True),
+        partial(k.restore, "one"),
+        partial(k.reset, to="one", connections="keep"),
+        partial(k.snapshot, "two"),
+    ]
+    with ThreadPoolExecutor(12) as pool:
+        done = [pool.submit(verb) for verb in verbs * 4]
+        with suppress(Problem):  # it may have been reset meanwhile
+            k.produce("t", "1")
+        for each in done:
+            each.result(30)
+    k.restore("one")
+    assert produced(k) == [None]
+    assert len(k.records("t")) == 1
+
+
+@pytest.mark.parametrize(("is_reset", "expected"), [(False, KeyError), (True, Problem)])
+async def test_a_verb_whose_broker_goes_says_so(
+    k: broker, monkeypatch: pytest.MonkeyPatch, is_reset: bool, expected: type[Exception]
+) -> None:
+    async def fail(cluster: ControlledCluster, request: Nothing) -> Nothing:
+        if is_reset:
+            await k.asynchronous.reset()
+        raise KeyError("gone")
+
+    monkeypatch.setitem(VERBS, "doctor", Verb("doctor", "GET", "/{cluster}/x", fail))
+    with pytest.raises(expected, match=r"gone|reset or restarted meanwhile"):
+        await k.asynchronous.ask("doctor")
+
+
+def test_a_process_that_is_told_to_end_ends_amid_resets(tmp_path: Path) -> None:
+    ready = tmp_path / "ready.json"
+    flags = (
+        "--data-dir",
+        str(tmp_path / "data"),
+        "--control-port",
+        "0",
+        "--ready-file",
+        str(ready),
+    )
+    with started(*flags) as process:
+        client = Client.of_ready_file(ready)
+
+        def reset_for_ever() -> None:
+            with suppress(Problem, OSError):
+                while True:
+                    client.reset()
+
+        with ThreadPoolExecutor(2) as pool:
+            for _ in range(2):
+                pool.submit(reset_for_ever)
+            time.sleep(0.3)
+            process.terminate()
+            assert process.wait(20) == 0
+        assert process.stderr is not None
+        assert "Traceback" not in process.stderr.read()

@@ -36,6 +36,12 @@ def test_what_is_no_duration_is_refused_by_its_field(text: str) -> None:
     assert (caught.value.code, caught.value.value) == ("invalid_duration", text)
 
 
+@pytest.mark.parametrize("text", ["3650001d", "-3650001d", "9" * 400 + "d"])
+def test_what_no_clock_can_show_is_refused(text: str) -> None:
+    with pytest.raises(Problem, match=r"by is .* which is more than 10,000 years"):
+        milliseconds(text, field="by")
+
+
 def test_seconds_are_never_negative() -> None:
     assert seconds("1500ms") == 1.5
     with pytest.raises(Problem, match="every is '-1s', which is negative"):

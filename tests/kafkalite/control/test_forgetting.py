@@ -17,6 +17,7 @@ from kafkalite.log.directory_lock import is_locked_here
 from kafkalite.log.log import Log
 from kafkalite.replica.partition import Partition
 from kafkalite.testing import broker
+from kafkalite.wire.errors import KafkaError
 from tests.kafkalite.conftest import batch
 
 TOPICS = 50
@@ -132,3 +133,14 @@ async def test_what_is_removed_is_gone(tmp_path: Path) -> None:
     directory = data_directory(tmp_path)
     await removed(directory)
     assert not directory.exists()
+
+
+def test_a_broker_that_is_forgotten_writes_no_metadata(tmp_path: Path) -> None:
+    """Its successor may have opened them already, and would not understand them at the next
+    start."""
+    made = opened(tmp_path)
+    made.abandon()
+    next(forgetting(made))
+    with pytest.raises(KafkaError, match="the broker has ended"):
+        made.services.topics.create(NewTopic("late", 1, 1))
+    made.__exit__(None, None, None)

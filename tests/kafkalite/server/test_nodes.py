@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafkalite.replica.topics import NewTopic
+from kafkalite.server.listener import StartError
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
@@ -88,6 +89,15 @@ async def test_a_node_added_has_its_port_from_the_configuration() -> None:
             b.add_node()
             ports = [int(address.rpartition(":")[2]) for address in b.bootstrap.split(",")]
             assert len({*ports, taken}) == 3
+
+
+async def test_a_node_for_which_there_is_no_port_leaves_everything_as_it_was() -> None:
+    async with test_broker(
+        nodes=1, config={"advertised.listeners": "PLAINTEXT://127.0.0.1:65535"}
+    ) as b:
+        for _ in range(2):
+            with pytest.raises(StartError, match="there is no port 65536"):
+                b.add_node()
 
 
 async def test_nodes_that_cannot_be_stopped_or_started() -> None:

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 import kafkalite.testing
-from kafkalite.terminal.output import Output, fitted, safe
+from kafkalite.terminal.output import Output, fitted
 from tests.kafkalite.terminal.conftest import OnTerminal, Run
 
 ROWS = [
@@ -147,8 +147,3 @@ def test_each_word_that_may_take_long_has_one(
     kafka.seed({"topics": topics, "groups": groups})
     assert bar in on_terminal(lambda: run(*words, given="a\n"))
     kafka.delete_topic("long-work")
-
-
-def test_text_cannot_steer_the_terminal() -> None:
-    assert safe("a\x1b[31mb\nc\td\x00\x9b") == "a\\x1b[31mb\\nc\\td\\x00\\x9b"
-    assert safe("grün ✓ 日本") == "grün ✓ 日本"

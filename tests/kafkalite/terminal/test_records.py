@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import kafkalite.testing
 from kafkalite.terminal.records import as_text
 from tests.kafkalite.terminal.conftest import Run
@@ -34,3 +36,9 @@ def test_a_line_of_text() -> None:
     line = as_text(row).plain
     assert line.endswith("  1@7  null  a\\x1b[31m\\nb  x=1  y=null")
     assert "\n" not in line
+
+
+@pytest.mark.parametrize("timestamp", [253_402_387_200_000, (1 << 63) - 1])
+def test_a_time_after_the_year_9999(timestamp: int) -> None:
+    row = {"partition": 0, "offset": 0, "timestamp": timestamp, "key": "k", "value": "v"}
+    assert as_text({**row, "headers": []}).plain == f"{timestamp} ms  0@0  k  v"

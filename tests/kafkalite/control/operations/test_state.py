@@ -230,6 +230,21 @@ async def test_time_is_shown_and_moved(broker: test_broker) -> None:
     assert (await k.clock.reset()).skew_ms == 0
 
 
+async def test_time_stays_where_it_can_be_written_and_shown(broker: test_broker) -> None:
+    k = broker.asynchronous
+    for verb, by in (("clock.advance", "9000d"), ("clock.skew", "-9000d")):
+        await k.ask(verb, by=by)
+    for verb, by in (
+        ("clock.advance", "3200000d"),
+        ("clock.skew", "3200000d"),
+        ("clock.skew", "-40000d"),
+    ):
+        with pytest.raises(Problem, match="would not be in the years 1970 to 9999"):
+            await k.ask(verb, by=by)
+    assert (await k.clock.show()).skew_ms == -9000 * 86_400_000
+    await k.clock.reset()
+
+
 @pytest.mark.parametrize(
     ("fields", "told"),
     [
