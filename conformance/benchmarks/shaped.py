@@ -14,6 +14,7 @@ from conformance.benchmarks.sampling import (
     delete_topic,
     produced,
 )
+from conformance.benchmarks.shape_admin_frames import ADMIN_FRAMES
 from conformance.benchmarks.shape_frames import (
     FRAMES,
     MOST_FRAMES,
@@ -28,7 +29,7 @@ from kafkalite.wire.api_keys import ApiKey
 
 # A JVM compiles what is new to it while it runs.
 _WARM_SAMPLES: Final = 4
-_MAKERS: Final = FRAMES | GROUP_FRAMES
+_MAKERS: Final = FRAMES | GROUP_FRAMES | ADMIN_FRAMES
 # Permutations of three of them are more than a sample asks for.
 _METADATA_TOPICS: Final = 40
 

@@ -31,6 +31,7 @@ class Shape:
     in_session: bool = field(default=False, metadata={"of": "fetch"})
     read_committed: bool = field(default=False, metadata={"of": "fetch"})
     aborted: int = field(default=0, metadata={"of": "fetch"})  # transactions before the record
+    all_topics: bool = field(default=False, metadata={"of": "metadata"})
 
     @property
     def name(self) -> str:
@@ -44,8 +45,10 @@ class Shape:
 
     def _words(self) -> list[str]:
         words = [f"{self.api} v{self.version}"]
-        if self.api == "metadata" and self.topics > 1:
-            words.append(f"{self.topics} topics")
+        if self.api in ("metadata", "describe_configs") and self.topics > 1:
+            which = "all of " if self.all_topics else ""
+            each = f" of {self.partitions} partitions" if self.partitions > 1 else ""
+            words.append(f"{which}{self.topics} topics{each}")
         if self.api in _WITH_PARTITIONS:
             words.append(f"{self.topics}x{self.partitions} partitions")
         if self.api == "produce":
@@ -77,15 +80,25 @@ VERSIONS: Final[dict[str, tuple[int, int]]] = {
     "add_partitions_to_txn": (0, 3),
     "join_group": (0, 9),
     "create_topics": (2, 7),
+    "describe_configs": (1, 4),
+    "describe_topic_partitions": (0, 0),
+    "offset_for_leader_epoch": (2, 4),
+    "list_groups": (0, 5),
 }
 _WITH_PARTITIONS: Final = frozenset(
     {
         *("produce", "fetch", "list_offsets", "offset_commit", "offset_fetch"),
         *("txn_offset_commit", "add_partitions_to_txn"),
+        *("describe_topic_partitions", "offset_for_leader_epoch"),
     }
 )
 # Transactional batches came with version 3, sessions with 7.
 _FIRST_WITH_SESSIONS: Final = 7
+# Topics, and the partitions of each.
+_PARTITIONS: Final = (
+    *((1, 1), (1, 1), (1, 16), (4, 1), (4, 16), (1, 50), (3, 7)),
+    *((1, 300), (50, 16), (200, 1)),
+)
 _CONNECTIONS: Final = ((1, 1), (8, 1), (8, 16), (100, 1))
 
 
@@ -98,7 +111,7 @@ def drawn(seed: int) -> Shape:
     first, last = VERSIONS[api]
     version = luck.randint(first, last)
     connections, in_flight = luck.choice(_CONNECTIONS)
-    topics, partitions = luck.choice([(1, 1), (1, 1), (1, 16), (4, 1), (4, 16), (1, 50), (3, 7)])
+    topics, partitions = luck.choice(_PARTITIONS)
     if api not in _WITH_PARTITIONS:
         topics, partitions = 1, 1
     more = _OPTIONS.get(api, lambda _luck, _version: {})(luck, version)
@@ -131,6 +144,7 @@ SHAPES: Final = (
     Shape("produce", 3, acks=1, connections=100),
     Shape("produce", 13, partitions=16),
     Shape("produce", 9, topics=4, partitions=16, acks=1),
+    Shape("produce", 9, partitions=300),
     Shape("produce", 11, acks=0, in_flight=16),
     Shape("produce", 12, producer="idempotent"),
     Shape("produce", 12, producer="transactional", partitions=16),
@@ -139,18 +153,22 @@ SHAPES: Final = (
     Shape("fetch", 11, in_session=True),
     Shape("fetch", 18, partitions=50, in_session=True),
     Shape("fetch", 17, partitions=50),
+    Shape("fetch", 12, topics=50, partitions=16),
     Shape("fetch", 16, read_committed=True),
     Shape("fetch", 12, read_committed=True, aborted=20),
     Shape("metadata", 12),
     Shape("metadata", 12, topics=100),
     Shape("metadata", 12, topics=1000),
+    Shape("metadata", 12, topics=300, partitions=4, all_topics=True),
     Shape("list_offsets", 7, partitions=16),
     Shape("list_offsets", 11, topics=4, partitions=16),
+    Shape("list_offsets", 7, partitions=1000),
     Shape("find_coordinator", 4),
     Shape("offset_commit", 2, partitions=16),
     Shape("offset_commit", 8),
     Shape("offset_commit", 10),
     Shape("offset_commit", 8, topics=4, partitions=16),
+    Shape("offset_commit", 8, partitions=1000),
     Shape("offset_fetch", 1),
     Shape("offset_fetch", 9, partitions=16),
     Shape("offset_fetch", 10, topics=4, partitions=16),
@@ -165,4 +183,9 @@ SHAPES: Final = (
     Shape("add_partitions_to_txn", 3, topics=4, partitions=16),
     Shape("consumer_group_heartbeat", 1),
     Shape("create_topics", 7),
+    Shape("describe_configs", 4),
+    Shape("describe_configs", 4, topics=50),
+    Shape("describe_topic_partitions", 0, topics=10, partitions=16),
+    Shape("offset_for_leader_epoch", 4, partitions=16),
+    Shape("list_groups", 5),
 )
