@@ -30,6 +30,7 @@ APIS: Final = (
     ApiKey.OFFSET_COMMIT,
     ApiKey.OFFSET_FETCH,
     ApiKey.HEARTBEAT,
+    ApiKey.OFFSET_FOR_LEADER_EPOCH,
     ApiKey.SYNC_GROUP,
     ApiKey.ADD_PARTITIONS_TO_TXN,
     ApiKey.END_TXN,
@@ -37,6 +38,7 @@ APIS: Final = (
     ApiKey.CONSUMER_GROUP_HEARTBEAT,
     ApiKey.SHARE_GROUP_HEARTBEAT,
     ApiKey.STREAMS_GROUP_HEARTBEAT,
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS,
 )
 
 # Formats of `struct`: type of C and size.

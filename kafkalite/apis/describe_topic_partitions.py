@@ -7,136 +7,163 @@ on. An empty list of topics means all. Nothing is created by asking.
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, batches, in_order, in_slices, mapped, release_set
+from kafkalite.requests.slices import (
+    AT_ONCE,
+    Steps,
+    batches,
+    begun,
+    in_order,
+    in_slices,
+    mapped,
+    release_set,
+)
 from kafkalite.requests.topic_names import INTERNAL_TOPICS, validate_topic_name
 from kafkalite.security.authorized_operations import TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.describe_topic_partitions import (
-    Cursor,
-    DescribeTopicPartitionsRequest,
-    DescribeTopicPartitionsResponse,
-    DescribeTopicPartitionsResponsePartition,
-    DescribeTopicPartitionsResponseTopic,
+    CursorRow,
+    DescribeTopicPartitionsRequestRow,
+    DescribeTopicPartitionsResponsePartitionRow,
+    DescribeTopicPartitionsResponseRow,
+    DescribeTopicPartitionsResponseTopicRow,
 )
+from kafkalite.wire.rows import LargeResponse
+from kafkalite.wire.schema import KeptRow
 
 if TYPE_CHECKING:
     from kafkalite.cluster.image import PartitionState
     from kafkalite.services import Services
 
+_MANY_PARTITIONS: Final = 1000
+# Authorized operations of a topic that is told of without them.
+_NOT_ASKED: Final = -0x80000000
 
-async def handle(
-    services: Services, context: RequestContext, request: DescribeTopicPartitionsRequest
-) -> DescribeTopicPartitionsResponse:
-    return await in_slices(_describe(services, context, request), context)
+
+def handle(
+    services: Services, context: RequestContext, request: DescribeTopicPartitionsRequestRow
+) -> DescribeTopicPartitionsResponseRow | Coroutine[Any, Any, LargeResponse]:
+    steps = _describe(services, context, request)
+    row = begun(steps)
+    if row is None or _is_large(row):
+        return _in_slices(steps, context, row)
+    return row
+
+
+def _is_large(row: DescribeTopicPartitionsResponseRow) -> bool:
+    _, topics, _ = row
+    return len(topics) > AT_ONCE or sum(len(topic[4]) for topic in topics) > _MANY_PARTITIONS
+
+
+async def _in_slices(
+    steps: Steps[DescribeTopicPartitionsResponseRow],
+    context: RequestContext,
+    row: DescribeTopicPartitionsResponseRow | None,
+) -> LargeResponse:
+    return LargeResponse(await in_slices(steps, context) if row is None else row)
 
 
 def _describe(
-    services: Services, context: RequestContext, request: DescribeTopicPartitionsRequest
-) -> Steps[DescribeTopicPartitionsResponse]:
-    cursor = request.cursor
-    from_name = cursor.topic_name if cursor else ""
+    services: Services, context: RequestContext, request: DescribeTopicPartitionsRequestRow
+) -> Steps[DescribeTopicPartitionsResponseRow]:
+    topics, most, cursor = request
+    from_name, from_index = cursor or ("", 0)
     named: set[str] = set()
-    for some in batches(request.topics):
-        named.update(topic.name for topic in some)
+    for some in batches(topics):
+        named.update(name for (name,) in some)
         yield
-    if cursor is not None and (cursor.partition_index < 0 or (named and from_name not in named)):
+    if cursor is not None and (from_index < 0 or (named and from_name not in named)):
         return (yield from _failed(request, ErrorCode.INVALID_REQUEST))
     if cursor is None and "" in named:
         # Kafka takes the empty name for the cursor's, and fails.
         return (yield from _failed(request, ErrorCode.UNKNOWN_SERVER_ERROR))
     asked = named or {topic.name for topic in services.topics.all()}
     limit = services.config.integer("max.request.partition.size.limit")
-    left = max(1, min(limit, request.response_partition_limit))
-    response = DescribeTopicPartitionsResponse()
+    left = max(1, min(limit, most))
+    # Rows, of which many are kept (KeptRow): the type of a tuple would copy them.
+    found: list[Any] = []
+    next_cursor: CursorRow | None = None
     for name in (yield from in_order([*asked])):
         yield
         if name < from_name:
             continue
         if left == 0:
-            response.next_cursor = Cursor(topic_name=name, partition_index=0)
+            next_cursor = name, 0
             break
         topic = services.topics.get(name)
         if topic is None:
             if named:
-                response.topics.append(_missing(name))
+                found.append(_missing(name))
             continue
-        start = cursor.partition_index if cursor and name == from_name else 0
+        start = from_index if cursor and name == from_name else 0
         page = yield from _page(services, context.listener_name, topic, start, left)
-        response.topics.append(page)
-        left -= len(page.partitions)
-        following = start + len(page.partitions)
+        found.append(page)
+        left -= len(page[4])
+        following = start + len(page[4])
         if start < following < len(topic.states):
-            response.next_cursor = Cursor(topic_name=name, partition_index=following)
+            next_cursor = name, following
             break
     yield from release_set(named)
-    return response
+    return 0, found, next_cursor
 
 
 def _page(
     services: Services, listener_name: str, topic: Topic, start: int, count: int
-) -> Steps[DescribeTopicPartitionsResponseTopic]:
+) -> Steps[KeptRow]:
     cache = services.cluster.topic_cache.setdefault(topic.topic_id.int, {})
-    key = ("describe topic partitions", listener_name, start, count)
-    page: DescribeTopicPartitionsResponseTopic | None = cache.get(key)
+    # All of a topic is the same page, whatever is left.
+    key = ("describe topic partitions", listener_name, start, min(count, len(topic.states)))
+    page: KeptRow | None = cache.get(key)
     if page is None:
         states = topic.states[start : start + count]
         describe = partial(_partition, services, listener_name)
         partitions = yield from mapped(describe, enumerate(states, start))
-        page = cache[key] = DescribeTopicPartitionsResponseTopic(
-            error_code=ErrorCode.NONE,
-            name=topic.name,
-            topic_id=topic.topic_id,
-            is_internal=topic.is_internal,
-            partitions=partitions,
-            topic_authorized_operations=TOPIC_OPERATIONS,
+        page = cache[key] = KeptRow(
+            (0, topic.name, topic.topic_id, topic.is_internal, partitions, TOPIC_OPERATIONS)
         )
+        page.has_no_errors = True
     return page
 
 
 def _partition(
     services: Services, listener_name: str, indexed: tuple[int, PartitionState]
-) -> DescribeTopicPartitionsResponsePartition:
+) -> DescribeTopicPartitionsResponsePartitionRow:
     index, state = indexed
     cluster = services.cluster
     reachable = cluster.endpoints((state.leader_id,), listener_name)
-    return DescribeTopicPartitionsResponsePartition(
-        error_code=ErrorCode.NONE,
-        partition_index=index,
-        leader_id=state.leader_id if reachable else -1,
-        leader_epoch=state.leader_epoch,
-        replica_nodes=state.replicas,
-        isr_nodes=state.in_sync_replicas,
-        eligible_leader_replicas=state.eligible_leader_replicas,
-        last_known_elr=state.last_known_eligible,
-        offline_replicas=cluster.unavailable(state.replicas, listener_name),
+    return (
+        0,
+        index,
+        state.leader_id if reachable else -1,
+        state.leader_epoch,
+        state.replicas,
+        state.in_sync_replicas,
+        state.eligible_leader_replicas,
+        state.last_known_eligible,
+        cluster.unavailable(state.replicas, listener_name),
     )
 
 
-def _missing(name: str) -> DescribeTopicPartitionsResponseTopic:
+def _missing(name: str) -> DescribeTopicPartitionsResponseTopicRow:
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         validate_topic_name(name)
     except KafkaError as error:
         code = error.code
-    return DescribeTopicPartitionsResponseTopic(
-        error_code=code,
-        name=name,
-        is_internal=name in INTERNAL_TOPICS,
-        topic_authorized_operations=TOPIC_OPERATIONS,
-    )
+    return code, name, NO_UUID, name in INTERNAL_TOPICS, [], TOPIC_OPERATIONS
 
 
 def _failed(
-    request: DescribeTopicPartitionsRequest, code: ErrorCode
-) -> Steps[DescribeTopicPartitionsResponse]:
+    request: DescribeTopicPartitionsRequestRow, code: ErrorCode
+) -> Steps[DescribeTopicPartitionsResponseRow]:
     """There is no error for the whole answer, so every topic carries it."""
-    topics = yield from mapped(
-        lambda topic: DescribeTopicPartitionsResponseTopic(error_code=code, name=topic.name),
-        request.topics,
+    topics: list[Any] = yield from mapped(
+        lambda topic: (code, topic[0], NO_UUID, False, [], _NOT_ASKED), request[0]
     )
-    return DescribeTopicPartitionsResponse(topics=topics)
+    return 0, topics, None

@@ -8,49 +8,59 @@ error.
 
 from __future__ import annotations
 
+from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.requests.slices import Steps, in_slices, is_long, mapped, mapped_in_steps
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.offset_for_leader_epoch import (
-    EpochEndOffset,
-    OffsetForLeaderEpochRequest,
-    OffsetForLeaderEpochResponse,
-    OffsetForLeaderPartition,
-    OffsetForLeaderTopic,
-    OffsetForLeaderTopicResult,
+    EpochEndOffsetRow,
+    OffsetForLeaderEpochRequestRow,
+    OffsetForLeaderEpochResponseRow,
+    OffsetForLeaderPartitionRow,
+    OffsetForLeaderTopicResultRow,
+    OffsetForLeaderTopicRow,
 )
+from kafkalite.wire.rows import LargeResponse
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
+# It takes a microsecond or two for each partition.
+_MOST_AT_ONCE: Final = 1024
 
-async def handle(
-    services: Services, context: RequestContext, request: OffsetForLeaderEpochRequest
-) -> OffsetForLeaderEpochResponse:
-    def look_up(topic: OffsetForLeaderTopic) -> Steps[OffsetForLeaderTopicResult]:
-        end_offset = partial(_end_offset, services, context, topic.topic)
-        partitions = yield from mapped(end_offset, topic.partitions)
-        return OffsetForLeaderTopicResult(topic=topic.topic, partitions=partitions)
 
-    topics = await in_slices(mapped_in_steps(look_up, request.topics), context)
-    return OffsetForLeaderEpochResponse(topics=topics)
+def handle(
+    services: Services, context: RequestContext, request: OffsetForLeaderEpochRequestRow
+) -> OffsetForLeaderEpochResponseRow | Coroutine[Any, Any, LargeResponse]:
+    topics = request[1]
+    if is_long(context, topics, _MOST_AT_ONCE):
+        return _in_slices(services, context, topics)
+    return 0, [
+        (name, [_end_offset(services, context, name, asked) for asked in partitions])
+        for name, partitions in topics
+    ]
+
+
+async def _in_slices(
+    services: Services, context: RequestContext, topics: list[OffsetForLeaderTopicRow]
+) -> LargeResponse:
+    def look_up(topic: OffsetForLeaderTopicRow) -> Steps[OffsetForLeaderTopicResultRow]:
+        name, partitions = topic
+        return name, (yield from mapped(partial(_end_offset, services, context, name), partitions))
+
+    return LargeResponse((0, await in_slices(mapped_in_steps(look_up, topics), context)))
 
 
 def _end_offset(
-    services: Services, context: RequestContext, topic_name: str, asked: OffsetForLeaderPartition
-) -> EpochEndOffset:
+    services: Services, context: RequestContext, name: str, asked: OffsetForLeaderPartitionRow
+) -> EpochEndOffsetRow:
+    index, current_leader_epoch, leader_epoch = asked
     try:
-        partition = services.topics.partition(topic_name, asked.partition)
-        partition.check_leader(context.node_id, asked.current_leader_epoch, leader_only=True)
+        partition = services.topics.partition(name, index)
+        partition.check_leader(context.node_id, current_leader_epoch, leader_only=True)
     except KafkaError as error:
-        return EpochEndOffset(error_code=error.code, partition=asked.partition)
-    leader_epoch, end_offset = partition.end_offset_for_epoch(asked.leader_epoch)
-    return EpochEndOffset(
-        error_code=ErrorCode.NONE,
-        partition=asked.partition,
-        leader_epoch=leader_epoch,
-        end_offset=end_offset,
-    )
+        return error.code, index, -1, -1
+    return 0, index, *partition.end_offset_for_epoch(leader_epoch)

@@ -3,6 +3,8 @@
 Topics partition by partition, in pages: a cursor says where to go on (KIP-966).
 """
 
+from collections.abc import Sequence
+from typing import TypeAlias
 from uuid import UUID
 
 from kafkalite.wire.api_keys import ApiKey
@@ -51,6 +53,7 @@ class DescribeTopicPartitionsResponsePartition:
 
 @struct
 class DescribeTopicPartitionsResponseTopic:
+    has_kept_rows = True
     error_code: int = field(int16)
     name: str | None = field(nullable_string, default="")
     topic_id: UUID = field(uuid)
@@ -66,3 +69,26 @@ class DescribeTopicPartitionsResponse:
     throttle_time_ms: int = field(int32)
     topics: list[DescribeTopicPartitionsResponseTopic] = array(DescribeTopicPartitionsResponseTopic)
     next_cursor: Cursor | None = nullable_nested(Cursor)
+
+
+TopicRequestRow: TypeAlias = tuple[str]
+CursorRow: TypeAlias = tuple[str, int]
+DescribeTopicPartitionsRequestRow: TypeAlias = tuple[list[TopicRequestRow], int, CursorRow | None]
+
+DescribeTopicPartitionsResponsePartitionRow: TypeAlias = tuple[
+    int,
+    int,
+    int,
+    int,
+    Sequence[int],
+    Sequence[int],
+    Sequence[int] | None,
+    Sequence[int] | None,
+    Sequence[int],
+]
+DescribeTopicPartitionsResponseTopicRow: TypeAlias = tuple[
+    int, str | None, UUID, bool, Sequence[DescribeTopicPartitionsResponsePartitionRow], int
+]
+DescribeTopicPartitionsResponseRow: TypeAlias = tuple[
+    int, Sequence[DescribeTopicPartitionsResponseTopicRow], CursorRow | None
+]

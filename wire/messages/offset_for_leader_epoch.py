@@ -6,6 +6,9 @@ Where a leader epoch ends in the log of the leader (KIP-101, KIP-279).
     3  replica id: -2 for consumers, which may look beyond the high watermark (KIP-392)
 """
 
+from collections.abc import Sequence
+from typing import TypeAlias
+
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.fields import int16, int32, int64, string
 from kafkalite.wire.schema import array, field, request, response, struct
@@ -48,3 +51,12 @@ class OffsetForLeaderTopicResult:
 class OffsetForLeaderEpochResponse:
     throttle_time_ms: int = field(int32)
     topics: list[OffsetForLeaderTopicResult] = array(OffsetForLeaderTopicResult)
+
+
+OffsetForLeaderPartitionRow: TypeAlias = tuple[int, int, int]
+OffsetForLeaderTopicRow: TypeAlias = tuple[str, list[OffsetForLeaderPartitionRow]]
+OffsetForLeaderEpochRequestRow: TypeAlias = tuple[int, list[OffsetForLeaderTopicRow]]
+
+EpochEndOffsetRow: TypeAlias = tuple[int, int, int, int]
+OffsetForLeaderTopicResultRow: TypeAlias = tuple[str, list[EpochEndOffsetRow]]
+OffsetForLeaderEpochResponseRow: TypeAlias = tuple[int, Sequence[OffsetForLeaderTopicResultRow]]
