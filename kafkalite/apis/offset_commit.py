@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 TOPIC_IDS_SINCE: Final = 10
+# A commit takes some two microseconds.
+_MOST_AT_ONCE: Final = 1024
 
 
 def handle(
@@ -40,7 +42,7 @@ def handle(
 ) -> OffsetCommitResponseRow | Coroutine[Any, Any, OffsetCommitResponseRow]:
     """The commits are written when they are answered."""
     topics = request[5]
-    if is_long(context, topics):
+    if is_long(context, topics, _MOST_AT_ONCE):
         return in_slices(_commit_slowly(services, context, request), context)
     named = _Named([], [])
     _look_up(services, context, topics, named)
