@@ -19,6 +19,7 @@ from kafkalite.wire.messages.stored import (
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
     decode,
+    decode_front,
     decode_key,
     decode_metadata_record,
     encode,
@@ -134,6 +135,6 @@ def test_a_version_that_is_not_there() -> None:
 def test_a_later_version_of_the_consumer_protocol_is_read_as_the_highest() -> None:
     subscription = ConsumerProtocolSubscription(["t"], rack_id="r")
     encoded = b"\0\x09" + encode(subscription, 3)[2:] + b"more"
-    assert decode(ConsumerProtocolSubscription, encoded, newer=True) == subscription
+    assert decode_front(ConsumerProtocolSubscription, encoded) == subscription
     with pytest.raises(ProtocolViolation):
         decode(ConsumerProtocolSubscription, encoded)

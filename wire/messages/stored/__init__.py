@@ -149,12 +149,8 @@ def _prefix(class_: type[Any], version: int) -> bytes:
     return prefix.to_bytes(2, "big")
 
 
-def decode(class_: type[T], data: bytes, *, newer: bool = False) -> T:
-    """A key, value or record of a known class; raises ProtocolViolation.
-
-    `newer`: a version above ours is read as the highest that we know, and the bytes after it are
-    passed over. Kafka does so in the consumer protocol, whose versions only append.
-    """
+def decode(class_: type[T], data: bytes) -> T:
+    """A key, value or record of a known class; raises ProtocolViolation."""
     message = message_of(class_)
     if message.kind is Kind.METADATA_RECORD:
         record_type, version, position = _metadata_prefix(data)
@@ -168,13 +164,24 @@ def decode(class_: type[T], data: bytes, *, newer: bool = False) -> T:
             version = message.max_version
         elif message.kind is Kind.VERSIONED:
             position = 0
-    if version > message.max_version and newer:
-        from kafkalite.wire.reference import parse_declared
-
-        return parse_declared(class_, message.max_version, data, position, whole=False)[0]
     if not message.min_version <= version <= message.max_version:
         raise ProtocolViolation(f"unknown version {version}", field_path=class_.__name__)
     return parse_body(class_, version, data, position)
+
+
+def decode_front(class_: type[T], data: bytes, version: int | None = None) -> T:
+    """A value whose versions only append, as the consumer protocol's do; raises ProtocolViolation.
+
+    The bytes after its fields are passed over. A version above ours is read as the highest that we
+    know; with `version` the data are read as that one, whichever they say they are.
+    """
+    message = message_of(class_)
+    said = _int16_prefix(data)
+    if version is None:
+        version = min(said, message.max_version)
+        if version < message.min_version:
+            raise ProtocolViolation(f"unknown version {said}", field_path=class_.__name__)
+    return parse_body(class_, version, data, 2, whole=False)
 
 
 def decode_key(data: bytes, types: dict[int, str]) -> Any | None:
