@@ -103,7 +103,7 @@ def compress(codec: Compression, data: bytes | bytearray, level: int | None = No
             import cramjam
 
             zstd = cramjam.zstd.Compressor(level=ZSTD_DEFAULT_LEVEL if level is None else level)
-            parts = []
+            parts: list[bytes] = []
             for piece in _pieces(data):
                 zstd.compress(piece)
                 parts.append(bytes(zstd.flush()))  # as Kafka: a frame's last block is an empty one
