@@ -23,8 +23,8 @@ from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProto
 from kafkalite.wire.messages.stored import decode_front, encode
 
 LAST_ASSIGNMENT_VERSION = 3
-# Every version begins like this one. It is enough to know the topics, whatever follows: kafka-go
-# and Platformatic's client say version 1 and leave out what that has more.
+# Every version begins like this one. It is enough to know the topics, whatever follows: kafka-go,
+# NestJS, Faust and Platformatic's client say version 1 and leave out what that has more.
 ONLY_TOPICS = 0
 
 # More than this is not read: a million names take half a second. The record of a group with so

@@ -311,30 +311,6 @@ def test_a_classic_member_in_a_consumer_group(pair: Pair, topic: str, group: str
 
 
 @pytest.mark.parametrize(
-    "metadata",
-    [
-        lambda topic: encode(ConsumerProtocolSubscription(topics=[topic]), 1) + b"more",
-        lambda topic: b"\0\1" + encode(ConsumerProtocolSubscription(topics=[topic]), 0)[2:],
-        lambda topic: b"\0\x09" + encode(ConsumerProtocolSubscription(topics=[topic]), 3)[2:],
-    ],
-    ids=["with more behind it", "without owned partitions", "of an unknown version"],
-)
-def test_a_classic_member_with_an_odd_subscription(
-    pair: Pair, topic: str, group: str, metadata: Callable[[str], bytes]
-) -> None:
-    """It joins a consumer group; and its group is changed into one."""
-    pair.create_topic(topic)
-    protocol = JoinGroupRequestProtocol(name="cooperative-sticky", metadata=metadata(topic))
-    beat(pair, group, **joining(topic))
-    join(pair, group, topic, "c-1", protocols=[protocol])
-    describe(pair, group)
-    before = f"{group}-classic"
-    join(pair, before, topic, "", group_instance_id="i", protocols=[protocol])
-    beat(pair, before, **joining(topic))
-    pair.ask(ApiKey.DESCRIBE_GROUPS, 5, DescribeGroupsRequest(groups=[before]))
-
-
-@pytest.mark.parametrize(
     "fields",
     [
         {"protocol_type": "connect"},

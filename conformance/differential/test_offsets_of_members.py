@@ -1,6 +1,5 @@
 """OffsetDelete; OffsetCommit and TxnOffsetCommit of members that are none any more."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -59,32 +58,6 @@ def test_deleting_offsets(pair: Pair, topic: str, group: str) -> None:
     leave(pair, group, 5, "a")
     join(pair, group, 9, protocol_type="connect")
     ask_all()
-
-
-# What follows the topics is cut off, too long, or of a version that nobody has.
-ODD_SUBSCRIPTIONS = {
-    "without owned partitions": lambda whole: b"\0\1" + whole[2:],
-    "of an unknown version": lambda whole: b"\0\x09" + whole[2:],
-    "of a negative version": lambda whole: b"\xff\xff" + whole[2:],
-    "with more behind it": lambda whole: whole + b"more",
-    "without user data": lambda whole: whole[:-4],
-    "empty": lambda whole: b"",
-}
-
-
-@pytest.mark.parametrize("odd", ODD_SUBSCRIPTIONS.values(), ids=ODD_SUBSCRIPTIONS)
-def test_deleting_offsets_of_a_group_with_an_odd_subscription(
-    pair: Pair, topic: str, group: str, odd: Callable[[bytes], bytes]
-) -> None:
-    """kafka-go and Platformatic's client send version 1 without its field."""
-    pair.create_topic(topic, 2)
-    pair.create_topic(f"{topic}-other")
-    pair.ask(ApiKey.OFFSET_COMMIT, 9, committing(9, group, topic, 0, 1))
-    metadata = odd(encode(ConsumerProtocolSubscription(topics=[topic]), 0))
-    generation = join(pair, group, 9, protocols={"range": metadata}).generation_id
-    sync(pair, group, 5, generation, to={"a": b"mine"}, **PROTOCOL)
-    for name in (topic, f"{topic}-other"):
-        pair.ask(ApiKey.OFFSET_DELETE, 0, deleting(group, **{name: [0]}))
 
 
 @pytest.fixture

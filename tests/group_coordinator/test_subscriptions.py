@@ -153,7 +153,7 @@ def test_a_malformed_assignment_is_logged_with_group_and_member(
 def test_topics_are_known_whatever_follows_them(
     caplog: pytest.LogCaptureFixture, odd: bytes
 ) -> None:
-    """kafka-go and Platformatic's client say version 1, and leave out its field."""
+    """kafka-go, NestJS, Faust and others say version 1, and leave out its field."""
     assert subscribed_topics_of("workers", {"a": odd}) == {"orders"}
     assert topics_in(odd) == ["orders"]
     assert not caplog.messages

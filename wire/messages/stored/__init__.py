@@ -19,7 +19,8 @@ from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
 from kafkalite.wire.compile_rows import RowBuilderWriter
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation
 from kafkalite.wire.fields import Records, unsigned_varint
-from kafkalite.wire.message_codec import build_body, builder_of, join, parse_body
+from kafkalite.wire.message_codec import build_body, builder_of, join, parse_body, parser_of
+from kafkalite.wire.parse_support import PARSE_ODDITIES
 from kafkalite.wire.rows import message_of_row
 from kafkalite.wire.schema import Kind, message_of
 
@@ -177,11 +178,19 @@ def decode_front(class_: type[T], data: bytes, version: int | None = None) -> T:
     """
     message = message_of(class_)
     said = _int16_prefix(data)
-    if version is None:
-        version = min(said, message.max_version)
-        if version < message.min_version:
-            raise ProtocolViolation(f"unknown version {said}", field_path=class_.__name__)
-    return parse_body(class_, version, data, 2, whole=False)
+    read = min(said, message.max_version) if version is None else version
+    if read < message.min_version:
+        raise ProtocolViolation(f"unknown version {said}", field_path=class_.__name__)
+    try:
+        found: T = parser_of(class_, read, whole=False)(data, 2, len(data))
+    except UnicodeDecodeError:
+        pass  # the reference codec reads such strings, as Kafka does
+    except PARSE_ODDITIES:
+        # It would say which byte, but takes long to import, and clients do send such data.
+        raise ProtocolViolation(f"no version {read}", field_path=class_.__name__) from None
+    else:
+        return found
+    return parse_body(class_, read, data, 2, whole=False)
 
 
 def decode_key(data: bytes, types: dict[int, str]) -> Any | None:
