@@ -120,7 +120,7 @@ class ClassicInConsumer:
             bytes(request.protocols[0].metadata), group.group_id, member_id
         )
         if subscription is None:
-            raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         if (
             not request.member_id
             and instance_id is None

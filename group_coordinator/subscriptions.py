@@ -20,9 +20,12 @@ from kafkalite.wire.messages.consumer_protocol_assignment import (
     TopicPartition,
 )
 from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
-from kafkalite.wire.messages.stored import decode, encode
+from kafkalite.wire.messages.stored import decode_front, encode
 
 LAST_ASSIGNMENT_VERSION = 3
+# Every version begins like this one. It is enough to know the topics, whatever follows: kafka-go,
+# NestJS, Faust and Platformatic's client say version 1 and leave out what that has more.
+ONLY_TOPICS = 0
 
 # More than this is not read: a million names take half a second. The record of a group with so
 # much is larger than a batch may be, unless `max.message.bytes` was raised.
@@ -37,9 +40,12 @@ M = TypeVar("M", bound=ModernMember)
 
 
 def subscription_from(
-    metadata: bytes, group_id: str, member_id: str
+    metadata: bytes, group_id: str, member_id: str, version: int | None = None
 ) -> ConsumerProtocolSubscription | None:
-    """A classic member's subscription; None if it is not in Kafka's form, or very large."""
+    """A classic member's subscription; None if it is not in Kafka's form, or very large.
+
+    It is read in the version that it says, or in `version`.
+    """
     topic_count = _topic_count(metadata)
     if len(metadata) > MOST_BYTES or topic_count > MOST_TOPICS:
         logger.warning(
@@ -51,7 +57,7 @@ def subscription_from(
         )
         return None
     try:
-        return decode(ConsumerProtocolSubscription, metadata, newer=True)
+        return decode_front(ConsumerProtocolSubscription, metadata, version)
     except ProtocolViolation as violation:
         logger.warning(
             "group %s: the subscription of member %s is not in Kafka's form: %s",
@@ -65,7 +71,7 @@ def subscription_from(
 def topics_in(metadata: bytes) -> list[str]:
     """The topics of a subscription; none if it is not in Kafka's form."""
     try:
-        return decode(ConsumerProtocolSubscription, metadata, newer=True).topics
+        return decode_front(ConsumerProtocolSubscription, metadata, ONLY_TOPICS).topics
     except ProtocolViolation:
         return []
 
@@ -85,7 +91,7 @@ def subscribed_topics_of(group_id: str, metadata: Mapping[str, bytes]) -> frozen
         return None
     topics: set[str] = set()
     for encoded, member_id in distinct.items():
-        subscription = subscription_from(encoded, group_id, member_id)
+        subscription = subscription_from(encoded, group_id, member_id, ONLY_TOPICS)
         if subscription is None:
             return None
         topics.update(subscription.topics)
@@ -104,7 +110,7 @@ def assignment_from(
     if not encoded:
         return ConsumerProtocolAssignment()
     try:
-        return decode(ConsumerProtocolAssignment, encoded)
+        return decode_front(ConsumerProtocolAssignment, encoded)
     except ProtocolViolation as violation:
         logger.warning(
             "group %s: the assignment of member %s is not in Kafka's form: %s",

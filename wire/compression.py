@@ -103,11 +103,11 @@ def compress(codec: Compression, data: bytes | bytearray, level: int | None = No
             import cramjam
 
             zstd = cramjam.zstd.Compressor(level=ZSTD_DEFAULT_LEVEL if level is None else level)
-            parts = []
+            pieces: list[bytes] = []
             for piece in _pieces(data):
                 zstd.compress(piece)
-                parts.append(bytes(zstd.flush()))  # as Kafka: a frame's last block is an empty one
-            return b"".join((*parts, bytes(zstd.finish())))
+                pieces.append(bytes(zstd.flush()))  # as Kafka: a frame's last block is an empty one
+            return b"".join((*pieces, bytes(zstd.finish())))
 
 
 def decompress(

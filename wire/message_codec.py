@@ -18,18 +18,21 @@ from kafkalite.wire.schema import message_of
 T = TypeVar("T")
 
 
-_parsers: dict[tuple[type[Any], int, bool], Parser] = {}
+_parsers: dict[tuple[type[Any], int, bool, bool], Parser] = {}
 _builders: dict[tuple[type[Any], int], Builder] = {}
 
 
-def parser_of(class_: type[Any], version: int, in_memoryview: bool = False) -> Parser:
-    """The generated parser, made at first use."""
-    found = _parsers.get((class_, version, in_memoryview))
+def parser_of(
+    class_: type[Any], version: int, in_memoryview: bool = False, whole: bool = True
+) -> Parser:
+    """The generated parser, made at first use. Not `whole`: bytes after the message are passed
+    over."""
+    found = _parsers.get((class_, version, in_memoryview, whole))
     if found is None:
         flexible = message_of(class_).is_flexible(version)
         writer = MessageParserWriter(version, flexible=flexible, in_memoryview=in_memoryview)
-        found = writer.compile(class_)
-        _parsers[class_, version, in_memoryview] = found
+        found = writer.compile(class_, whole=whole)
+        _parsers[class_, version, in_memoryview, whole] = found
     return found
 
 
@@ -43,9 +46,14 @@ def builder_of(class_: type[Any], version: int) -> Builder:
     return found
 
 
-def parse_body(class_: type[T], version: int, buffer: InMemory, position: int = 0) -> T:
-    """The message that fills the buffer from `position` on; raises ProtocolViolation."""
-    parse = parser_of(class_, version, type(buffer) is not bytes)
+def parse_body(
+    class_: type[T], version: int, buffer: InMemory, position: int = 0, *, whole: bool = True
+) -> T:
+    """The message that fills the buffer from `position` on; raises ProtocolViolation.
+
+    Not `whole`: bytes after it are passed over.
+    """
+    parse = parser_of(class_, version, type(buffer) is not bytes, whole)
     try:
         body: T = parse(buffer, position, len(buffer))
     except PARSE_ODDITIES:
@@ -55,7 +63,7 @@ def parse_body(class_: type[T], version: int, buffer: InMemory, position: int = 
     # Here, as construct takes longer to import than all else: most runs never meet anything odd.
     from kafkalite.wire.reference import parse_declared
 
-    return parse_declared(class_, version, buffer, position)[0]
+    return parse_declared(class_, version, buffer, position, whole=whole)[0]
 
 
 def build_body(value: object, version: int) -> list[Records]:

@@ -13,7 +13,9 @@ from kafkalite.group_coordinator.subscriptions import (
     assignment_from,
     subscribed_topics_of,
     subscription_from,
+    topics_in,
 )
+from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafkalite.wire.messages.consumer_protocol_subscription import ConsumerProtocolSubscription
 from kafkalite.wire.messages.stored import encode
 from tests.group_coordinator.consumers import orders
@@ -136,3 +138,30 @@ def test_a_malformed_assignment_is_logged_with_group_and_member(
     assert assignment_from(b"\0", "workers", "member-7") is None
     (line,) = caplog.messages
     assert line.startswith("group workers: the assignment of member member-7 is not")
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        b"\0\1" + subscription("orders")[2:],
+        b"\0\x09" + subscription("orders")[2:],
+        b"\xff\xff" + subscription("orders")[2:],
+        subscription("orders") + b"more",
+    ],
+    ids=["without owned partitions", "unknown version", "negative version", "more behind it"],
+)
+def test_topics_are_known_whatever_follows_them(
+    caplog: pytest.LogCaptureFixture, odd: bytes
+) -> None:
+    """kafka-go, NestJS, Faust and others say version 1, and leave out its field."""
+    assert subscribed_topics_of("workers", {"a": odd}) == {"orders"}
+    assert topics_in(odd) == ["orders"]
+    assert not caplog.messages
+
+
+def test_an_assignment_ends_where_its_fields_do() -> None:
+    whole = encode(ConsumerProtocolAssignment(user_data=b"notes"), 1)
+    for odd in (whole + b"more", b"\0\x09" + whole[2:]):
+        assert assignment_from(odd, "workers", "a") == ConsumerProtocolAssignment(
+            user_data=b"notes"
+        )

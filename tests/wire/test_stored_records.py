@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -19,6 +20,7 @@ from kafkalite.wire.messages.stored import (
     SHARE_GROUP_STATE,
     TRANSACTION_STATE,
     decode,
+    decode_front,
     decode_key,
     decode_metadata_record,
     encode,
@@ -134,6 +136,21 @@ def test_a_version_that_is_not_there() -> None:
 def test_a_later_version_of_the_consumer_protocol_is_read_as_the_highest() -> None:
     subscription = ConsumerProtocolSubscription(["t"], rack_id="r")
     encoded = b"\0\x09" + encode(subscription, 3)[2:] + b"more"
-    assert decode(ConsumerProtocolSubscription, encoded, newer=True) == subscription
+    assert decode_front(ConsumerProtocolSubscription, encoded) == subscription
     with pytest.raises(ProtocolViolation):
         decode(ConsumerProtocolSubscription, encoded)
+
+
+def test_a_broken_subscription_needs_no_reference_codec(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To import it takes 50 ms, and clients do send such subscriptions: the loop would be held."""
+    monkeypatch.setitem(sys.modules, "kafkalite.wire.reference", None)
+    whole = encode(ConsumerProtocolSubscription(["t"]), 0)
+    for broken_one in (b"", b"\0", whole[:-4], b"\0\1" + whole[2:], whole[:2] + b"\xff" * 4):
+        with pytest.raises(ProtocolViolation):
+            decode_front(ConsumerProtocolSubscription, broken_one)
+    assert decode_front(ConsumerProtocolSubscription, b"\0\1" + whole[2:], 0).topics == ["t"]
+
+
+def test_a_name_that_is_not_utf_8_is_read() -> None:
+    whole = encode(ConsumerProtocolSubscription(["tt"]), 1).replace(b"tt", b"\xff\xfe")
+    assert decode_front(ConsumerProtocolSubscription, whole).topics == ["\ufffd\ufffd"]

@@ -19,7 +19,8 @@ from kafkalite.wire.compile_build import BUILD_ODDITIES, Builder
 from kafkalite.wire.compile_rows import RowBuilderWriter
 from kafkalite.wire.errors import InvalidMessage, ProtocolViolation
 from kafkalite.wire.fields import Records, unsigned_varint
-from kafkalite.wire.message_codec import build_body, builder_of, join, parse_body
+from kafkalite.wire.message_codec import build_body, builder_of, join, parse_body, parser_of
+from kafkalite.wire.parse_support import PARSE_ODDITIES
 from kafkalite.wire.rows import message_of_row
 from kafkalite.wire.schema import Kind, message_of
 
@@ -149,12 +150,8 @@ def _prefix(class_: type[Any], version: int) -> bytes:
     return prefix.to_bytes(2, "big")
 
 
-def decode(class_: type[T], data: bytes, *, newer: bool = False) -> T:
-    """A key, value or record of a known class; raises ProtocolViolation.
-
-    `newer`: a version above ours is read as the highest that we know, and the bytes after it are
-    passed over. Kafka does so in the consumer protocol, whose versions only append.
-    """
+def decode(class_: type[T], data: bytes) -> T:
+    """A key, value or record of a known class; raises ProtocolViolation."""
     message = message_of(class_)
     if message.kind is Kind.METADATA_RECORD:
         record_type, version, position = _metadata_prefix(data)
@@ -168,13 +165,32 @@ def decode(class_: type[T], data: bytes, *, newer: bool = False) -> T:
             version = message.max_version
         elif message.kind is Kind.VERSIONED:
             position = 0
-    if version > message.max_version and newer:
-        from kafkalite.wire.reference import parse_declared
-
-        return parse_declared(class_, message.max_version, data, position, whole=False)[0]
     if not message.min_version <= version <= message.max_version:
         raise ProtocolViolation(f"unknown version {version}", field_path=class_.__name__)
     return parse_body(class_, version, data, position)
+
+
+def decode_front(class_: type[T], data: bytes, version: int | None = None) -> T:
+    """A value whose versions only append, as the consumer protocol's do; raises ProtocolViolation.
+
+    The bytes after its fields are passed over. A version above ours is read as the highest that we
+    know; with `version` the data are read as that one, whichever they say they are.
+    """
+    message = message_of(class_)
+    said = _int16_prefix(data)
+    read = min(said, message.max_version) if version is None else version
+    if read < message.min_version:
+        raise ProtocolViolation(f"unknown version {said}", field_path=class_.__name__)
+    try:
+        found: T = parser_of(class_, read, whole=False)(data, 2, len(data))
+    except UnicodeDecodeError:
+        pass  # the reference codec reads such strings, as Kafka does
+    except PARSE_ODDITIES:
+        # It would say which byte, but takes long to import, and clients do send such data.
+        raise ProtocolViolation(f"no version {read}", field_path=class_.__name__) from None
+    else:
+        return found
+    return parse_body(class_, read, data, 2, whole=False)
 
 
 def decode_key(data: bytes, types: dict[int, str]) -> Any | None:
