@@ -33,6 +33,7 @@ from kafkalite.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsResponsePartitionRow,
     DescribeTopicPartitionsResponseRow,
     DescribeTopicPartitionsResponseTopicRow,
+    TopicRequestRow,
 )
 from kafkalite.wire.rows import LargeResponse
 from kafkalite.wire.schema import KeptRow
@@ -156,14 +157,15 @@ def _missing(name: str) -> DescribeTopicPartitionsResponseTopicRow:
         validate_topic_name(name)
     except KafkaError as error:
         code = error.code
-    return code, name, NO_UUID, name in INTERNAL_TOPICS, [], TOPIC_OPERATIONS
+    return code, name, NO_UUID, name in INTERNAL_TOPICS, (), TOPIC_OPERATIONS
 
 
 def _failed(
     request: DescribeTopicPartitionsRequestRow, code: ErrorCode
 ) -> Steps[DescribeTopicPartitionsResponseRow]:
     """There is no error for the whole answer, so every topic carries it."""
-    topics: list[Any] = yield from mapped(
-        lambda topic: (code, topic[0], NO_UUID, False, [], _NOT_ASKED), request[0]
-    )
-    return 0, topics, None
+
+    def failed(topic: TopicRequestRow) -> DescribeTopicPartitionsResponseTopicRow:
+        return code, topic[0], NO_UUID, False, (), _NOT_ASKED
+
+    return 0, (yield from mapped(failed, request[0])), None

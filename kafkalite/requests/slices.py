@@ -283,7 +283,7 @@ def _hold_lists(value: object, held: list[list[object]]) -> Steps[None]:
 
 def _has_lists(value: object) -> bool:
     """True for messages and rows, but for those that are kept, whose lists stay."""
-    class_ = value.__class__
+    class_: type[Any] = value.__class__
     known = _have_lists.get(class_)
     if known is None:
         is_row = issubclass(class_, tuple) and class_ is not KeptRow
