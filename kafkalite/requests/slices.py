@@ -287,7 +287,7 @@ def _has_lists(value: object) -> bool:
     known = _have_lists.get(class_)
     if known is None:
         is_row = issubclass(class_, tuple) and class_ is not KeptRow
-        known = _have_lists[class_] = is_row or hasattr(class_, FIELDS)
+        known = _have_lists[class_] = is_row or hasattr(value, FIELDS)
     return known
 
 
