@@ -14,6 +14,11 @@ from kafkalite.wire.messages.describe_configs import (
     DescribeConfigsResource,
     DescribeConfigsResourceResult,
 )
+from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 TOPIC_SOURCE, DYNAMIC_BROKER, DYNAMIC_DEFAULT, STATIC, DEFAULT = 1, 2, 3, 4, 5
@@ -223,3 +228,24 @@ async def test_each_node_shows_its_own_rack_and_listeners(connect: Any) -> None:
 def bound(b: test_broker) -> str:
     """The addresses that the nodes listen on, whatever they advertise."""
     return ",".join(listener.address for listener in b._running.listeners)
+
+
+async def test_what_is_kept_is_told_anew_after_a_change(broker: test_broker, client: Any) -> None:
+    """Topics that have the same configs of their own share what is told of them."""
+    names = ("one", "two", "other")
+    for name in names:
+        broker.create_topic(name, configs={"retention.ms": 5} if name == "other" else {})
+
+    async def told() -> list[tuple[str | None, int]]:
+        found = [await configs(client, TOPIC, name, "retention.ms") for name in names]
+        return [(each["retention.ms"].value, each["retention.ms"].config_source) for each in found]
+
+    week = str(7 * 24 * 3_600_000)
+    assert await told() == [(week, DEFAULT), (week, DEFAULT), ("5", TOPIC_SOURCE)]
+    change = AlterableConfig(name="retention.ms", config_operation=0, value="6")
+    resource = AlterConfigsResource(resource_type=TOPIC, resource_name="two", configs=[change])
+    await client.ask(IncrementalAlterConfigsRequest(resources=[resource]))
+    assert await told() == [(week, DEFAULT), ("6", TOPIC_SOURCE), ("5", TOPIC_SOURCE)]
+    assert (await describe(client, TOPIC, "one", "segment.bytes")).configs[0].synonyms
+    bare = await describe(client, TOPIC, "one", "segment.bytes", synonyms=False)
+    assert bare.configs[0].synonyms == []

@@ -51,3 +51,20 @@ async def test_a_node_without_a_replica_knows_no_epoch(connect: Any) -> None:
             answers = [await node.ask(request) for node in nodes]
             codes[epoch] = [answer.topics[0].partitions[0].error_code for answer in answers]
         assert codes == {0: [6, 0, 6], 7: [6, 75, 75]}
+
+
+async def test_very_many_partitions_are_answered_in_slices(
+    broker: test_broker, client: Any
+) -> None:
+    broker.create_topic("wide", partitions=20)
+    asked = [
+        OffsetForLeaderPartition(partition=index % 21, leader_epoch=0) for index in range(1200)
+    ]
+    topics = [OffsetForLeaderTopic(topic="wide", partitions=asked)]
+    response = await client.ask(OffsetForLeaderEpochRequest(topics=topics), 4)
+    answers = response.topics[0].partitions
+    assert [each.partition for each in answers] == [index % 21 for index in range(1200)]
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    assert [each.error_code for each in answers] == [
+        unknown if index % 21 == 20 else 0 for index in range(1200)
+    ]
