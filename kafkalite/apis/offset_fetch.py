@@ -90,6 +90,7 @@ def _response(
         answers: list[OffsetFetchResponseGroupRow] = []
         for group in groups:
             answers.append((yield from _fetch(services, context, group, require_stable)))
+            yield
         return 0, (), 0, answers
     wanted: list[OffsetFetchRequestTopicsRow] | None = None
     if topics is not None:

@@ -157,17 +157,17 @@ def begun(steps: Steps[T]) -> T | None:
 async def in_slices(steps: WaitingSteps[T], context: RequestContext) -> T:
     """The result of a request's work that may be long. Brief work needs no task."""
     until = monotonic() + _BRIEF_SECONDS
-    while monotonic() < until:
-        try:
-            wait = next(steps)
-        except StopIteration as done:
-            value: T = done.value
-            return value
-        if wait is not None:
-            await context.connection.move_to_task()
-            await in_disk_thread(wait)
-            break
+    wait = None
+    with without_full_collections:
+        while wait is None and monotonic() < until:
+            try:
+                wait = next(steps)
+            except StopIteration as done:
+                value: T = done.value
+                return value
     await context.connection.move_to_task()
+    if wait is not None:
+        await in_disk_thread(wait)
     return await in_slices_of_task(steps)
 
 
