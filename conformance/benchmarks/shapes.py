@@ -99,6 +99,7 @@ _PARTITIONS: Final = (
     *((1, 1), (1, 1), (1, 16), (4, 1), (4, 16), (1, 50), (3, 7)),
     *((1, 300), (50, 16), (200, 1)),
 )
+_MANY_PARTITIONS: Final = 64
 _CONNECTIONS: Final = ((1, 1), (8, 1), (8, 16), (100, 1))
 
 
@@ -115,6 +116,8 @@ def drawn(seed: int) -> Shape:
     if api not in _WITH_PARTITIONS:
         topics, partitions = 1, 1
     more = _OPTIONS.get(api, lambda _luck, _version: {})(luck, version)
+    if api == "produce" and topics * partitions > _MANY_PARTITIONS:
+        more |= {"records": 1, "record_bytes": 10}  # a hundred connections send it, too
     return Shape(api, version, topics, partitions, connections, in_flight, **more)
 
 

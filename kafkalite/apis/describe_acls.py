@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import CloseConnection
-from kafkalite.requests.slices import Steps, batches, in_slices
+from kafkalite.requests.slices import Steps, batches, briefly_or_in_slices
 from kafkalite.security.acls import AclFilter, PatternType, ResourceType, numbers_of_filter
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_acls import (
@@ -36,7 +36,7 @@ async def handle(
             error_code=ErrorCode.SECURITY_DISABLED,
             error_message="No Authorizer is configured on the broker",
         )
-    resources = await in_slices(_resources(authorizer, AclFilter.of(request)), context)
+    resources = await briefly_or_in_slices(_resources(authorizer, AclFilter.of(request)), context)
     return DescribeAclsResponse(error_code=ErrorCode.NONE, resources=resources)
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from kafkalite.cluster.client_quotas import QuotaFilter, matching_quotas
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import in_slices, mapped
+from kafkalite.requests.slices import briefly_or_in_slices, mapped
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_client_quotas import (
     ComponentData,
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
-    filters = await in_slices(mapped(_filter, request.components), context)
+    filters = await briefly_or_in_slices(mapped(_filter, request.components), context)
     try:
         matching = matching_quotas(services.cluster.image.quotas, filters, strict=request.strict)
-        found = await in_slices(matching, context)
+        found = await briefly_or_in_slices(matching, context)
     except KafkaError as error:
         return DescribeClientQuotasResponse(
             error_code=error.code, error_message=error.message, entries=None
         )
-    entries = await in_slices(mapped(_entry, found), context)
+    entries = await briefly_or_in_slices(mapped(_entry, found), context)
     return DescribeClientQuotasResponse(error_code=ErrorCode.NONE, entries=entries)
 
 

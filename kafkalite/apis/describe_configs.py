@@ -31,7 +31,7 @@ from kafkalite.config.describe import (
     describe_topic,
 )
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, batches, in_slices, mapped
+from kafkalite.requests.slices import Steps, batches, briefly_or_in_slices, mapped
 from kafkalite.requests.topic_names import validate_topic_name
 from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_configs import (
@@ -63,7 +63,7 @@ async def handle(
     services: Services, context: RequestContext, request: DescribeConfigsRequest
 ) -> DescribeConfigsResponse:
     describe = partial(_describe, services, context, request)
-    results = await in_slices(_results(request.resources, describe), context)
+    results = await briefly_or_in_slices(_results(request.resources, describe), context)
     return DescribeConfigsResponse(results=results)
 
 

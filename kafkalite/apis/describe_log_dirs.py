@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, cut, in_slices, mapped_in_steps, release_set
+from kafkalite.requests.slices import Steps, briefly_or_in_slices, cut, mapped_in_steps, release_set
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: DescribeLogDirsRequest
 ) -> DescribeLogDirsResponse:
-    results = await in_slices(_describe_all(services, context, request), context)
+    results = await briefly_or_in_slices(_describe_all(services, context, request), context)
     return DescribeLogDirsResponse(error_code=ErrorCode.NONE, results=results)
 
 

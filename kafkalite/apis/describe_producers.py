@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, in_slices, mapped, mapped_in_steps
+from kafkalite.requests.slices import Steps, briefly_or_in_slices, mapped, mapped_in_steps
 from kafkalite.requests.topic_names import validate_topic_name
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_producers import (
@@ -35,7 +35,7 @@ async def handle(
         partitions = yield from mapped(describe, topic.partition_indexes)
         return TopicResponse(name=topic.name, partitions=partitions)
 
-    topics = await in_slices(mapped_in_steps(describe_topic, request.topics), context)
+    topics = await briefly_or_in_slices(mapped_in_steps(describe_topic, request.topics), context)
     return DescribeProducersResponse(topics=topics)
 
 

@@ -18,8 +18,8 @@ from kafkalite.requests.slices import (
     Steps,
     batches,
     begun,
+    briefly_or_in_slices,
     in_order,
-    in_slices,
     mapped,
     release_set,
 )
@@ -67,7 +67,7 @@ async def _in_slices(
     context: RequestContext,
     row: DescribeTopicPartitionsResponseRow | None,
 ) -> LargeResponse:
-    return LargeResponse(await in_slices(steps, context) if row is None else row)
+    return LargeResponse(await briefly_or_in_slices(steps, context) if row is None else row)
 
 
 def _describe(

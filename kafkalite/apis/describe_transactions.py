@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import in_slices, mapped
+from kafkalite.requests.slices import briefly_or_in_slices, mapped
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
@@ -24,7 +24,7 @@ async def handle(
     services: Services, context: RequestContext, request: DescribeTransactionsRequest
 ) -> DescribeTransactionsResponse:
     describe = partial(_describe, services, context)
-    states = await in_slices(mapped(describe, request.transactional_ids), context)
+    states = await briefly_or_in_slices(mapped(describe, request.transactional_ids), context)
     return DescribeTransactionsResponse(transaction_states=states)
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import in_slices, mapped
+from kafkalite.requests.slices import briefly_or_in_slices, mapped
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_user_scram_credentials import (
     CredentialInfo,
@@ -31,10 +31,14 @@ async def handle(
     credentials = services.cluster.image.scram_credentials
     users: Counter[str] = Counter()
     if request.users:
-        await in_slices(mapped(lambda user: users.update((user.name,)), request.users), context)
+        await briefly_or_in_slices(
+            mapped(lambda user: users.update((user.name,)), request.users), context
+        )
     else:
         users.update({name for name, _ in credentials})
-    results = await in_slices(mapped(partial(_describe, services), users.items()), context)
+    results = await briefly_or_in_slices(
+        mapped(partial(_describe, services), users.items()), context
+    )
     return DescribeUserScramCredentialsResponse(error_code=ErrorCode.NONE, results=results)
 
 

@@ -16,7 +16,7 @@ from kafkalite.cluster.image import (
     TOPIC_RESOURCE,
 )
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, batches, in_slices
+from kafkalite.requests.slices import Steps, batches, briefly_or_in_slices
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.list_config_resources import (
     ConfigResource,
@@ -44,7 +44,7 @@ async def handle(
         types = (CLIENT_METRICS_RESOURCE,)
     if any(resource_type not in _ALL for resource_type in types):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
-    resources = await in_slices(_resources(services, types), context)
+    resources = await briefly_or_in_slices(_resources(services, types), context)
     return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=resources)
 
 

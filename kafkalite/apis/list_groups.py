@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.requests.slices import in_slices
+from kafkalite.requests.slices import briefly_or_in_slices
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 
@@ -23,6 +23,6 @@ async def handle(
         context, request.states_filter, request.types_filter
     )
     try:
-        return ListGroupsResponse(groups=await in_slices(listing, context))
+        return ListGroupsResponse(groups=await briefly_or_in_slices(listing, context))
     except KafkaError as refused:
         return ListGroupsResponse(error_code=refused.code)

@@ -16,7 +16,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import Transacti
 from kafkalite.group_coordinator.expressions import compile_expression, has_looked_at, look_at
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import in_disk_thread
-from kafkalite.requests.slices import Steps, batches, in_slices, release_set
+from kafkalite.requests.slices import Steps, batches, briefly_or_in_slices, release_set
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.list_transactions import (
     ListTransactionsRequest,
@@ -61,7 +61,7 @@ async def _matching(
     except KafkaError as error:
         return ListTransactionsResponse(error_code=error.code)
     listing = _listed(request, [*transactions], matches, services.now_ms())
-    return await in_slices(listing, context)
+    return await briefly_or_in_slices(listing, context)
 
 
 def _listed(

@@ -24,7 +24,13 @@ from uuid import UUID
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, WaitingSteps, at_once, in_slices, release_set
+from kafkalite.requests.slices import (
+    Steps,
+    WaitingSteps,
+    at_once,
+    briefly_or_in_slices,
+    release_set,
+)
 from kafkalite.requests.topic_names import INTERNAL_TOPICS, validate_topic_name
 from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -116,7 +122,7 @@ def _is_long(services: Services, request: MetadataRequestRow) -> bool:
 async def _in_slices(
     steps: WaitingSteps[MetadataResponseRow], context: RequestContext
 ) -> LargeResponse:
-    row = await in_slices(steps, context)
+    row = await briefly_or_in_slices(steps, context)
     return LargeResponse(row)
 
 

@@ -15,7 +15,7 @@ from kafkalite.requests.slices import (
     Steps,
     at_once,
     batches,
-    in_slices,
+    briefly_or_in_slices,
     let_go,
     mapped,
     mapped_in_steps,
@@ -65,7 +65,7 @@ def handle(
 async def _in_slices(
     steps: Steps[OffsetFetchResponseRow], context: RequestContext
 ) -> LargeResponse:
-    return LargeResponse(await in_slices(steps, context))
+    return LargeResponse(await briefly_or_in_slices(steps, context))
 
 
 def _size(request: OffsetFetchRequestRow) -> int:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, in_slices, is_long, mapped, mapped_in_steps
+from kafkalite.requests.slices import Steps, briefly_or_in_slices, is_long, mapped, mapped_in_steps
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.offset_for_leader_epoch import (
     EpochEndOffsetRow,
@@ -51,7 +51,7 @@ async def _in_slices(
         name, partitions = topic
         return name, (yield from mapped(partial(_end_offset, services, context, name), partitions))
 
-    return LargeResponse((0, await in_slices(mapped_in_steps(look_up, topics), context)))
+    return LargeResponse((0, await briefly_or_in_slices(mapped_in_steps(look_up, topics), context)))
 
 
 def _end_offset(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from kafkalite.requests.slices import WaitingSteps, in_slices
+from kafkalite.requests.slices import WaitingSteps, briefly_or_in_slices
 from kafkalite.security.authorized_operations import GROUP_OPERATIONS
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ async def describe_each(
                 group.authorized_operations = GROUP_OPERATIONS
         return groups
 
-    return await in_slices(steps(), context)
+    return await briefly_or_in_slices(steps(), context)
 
 
 def _called(describe: Callable[[], D], groups: list[D]) -> None:

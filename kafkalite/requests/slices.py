@@ -155,7 +155,13 @@ def begun(steps: Steps[T]) -> T | None:
 
 
 async def in_slices(steps: WaitingSteps[T], context: RequestContext) -> T:
-    """The result of a request's work that may be long. Brief work needs no task."""
+    """The result of a request's work that may be long, in the task of its connection."""
+    await context.connection.move_to_task()
+    return await in_slices_of_task(steps)
+
+
+async def briefly_or_in_slices(steps: WaitingSteps[T], context: RequestContext) -> T:
+    """The same for a request that awaits nothing else, so that brief work needs no task."""
     until = monotonic() + _BRIEF_SECONDS
     wait = None
     with without_full_collections:

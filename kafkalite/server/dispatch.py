@@ -16,7 +16,7 @@ import trio
 from kafkalite.apis import Api, Handler, apis_of
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.request_memory import RequestMemory
-from kafkalite.requests.slices import has_many_within, in_slices, let_go
+from kafkalite.requests.slices import briefly_or_in_slices, has_many_within, in_slices, let_go
 from kafkalite.requests.suspension import ResponseCoroutine, has_to_wait
 from kafkalite.server.gates import Gates
 from kafkalite.wire.api_codec import codec_of
@@ -148,12 +148,14 @@ class Dispatcher:
         response = await handling
         if type(response) is LargeResponse:
             steps = route.codec.build_in_slices(correlation_id, response.row)
-            chunks = await in_slices(steps, context)
+            chunks = await briefly_or_in_slices(steps, context)
             letting_go, response = let_go(response.row), None
-            await in_slices(letting_go, context)
+            await briefly_or_in_slices(letting_go, context)
             return chunks
         if not route.api.rows and has_many_within(response):
-            return await in_slices(route.codec.build_in_slices(correlation_id, response), context)
+            return await briefly_or_in_slices(
+                route.codec.build_in_slices(correlation_id, response), context
+            )
         return [] if response is None else route.codec.build(correlation_id, response)
 
     async def _respond_when_there_is_room(
