@@ -16,8 +16,10 @@ from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import (
     LongWork,
     Steps,
+    WaitingSteps,
     at_once,
     batches,
+    briefly_or_in_slices,
     cut,
     has_many,
     has_many_within,
@@ -126,6 +128,46 @@ async def test_the_work_of_a_request_is_done_in_its_task(clock: Clock) -> None:
         context.connection.move_to_task = move
         assert await in_slices(counting(3, clock, 0.004), context) == 3
     assert moved == [0]
+
+
+async def test_brief_work_needs_no_task_and_other_work_goes_on_in_one(clock: Clock) -> None:
+    went_on: list[float] = []
+    waited: list[float] = []
+
+    def waiting() -> WaitingSteps[int]:
+        """Waits for the disk in its second step, which a thread does."""
+        yield None
+        yield lambda: waited.append(clock.now)
+        return 7
+
+    with one_dispatcher() as asked:
+        context: Any = asked.connection().context
+
+        async def move() -> None:
+            went_on.append(clock.now)
+
+        context.connection.move_to_task = move
+        assert await briefly_or_in_slices(counting(300), context) == 300
+        assert went_on == []
+        before = clock.now
+        assert await briefly_or_in_slices(counting(5, clock, 0.0004), context) == 5
+        assert went_on == [pytest.approx(before + 0.0012)]
+        assert await briefly_or_in_slices(waiting(), context) == 7
+    assert len(went_on) == 2
+    assert len(waited) == 1
+
+
+async def test_brief_work_makes_no_full_collections(clock: Clock) -> None:
+    """There may be very many objects by then: of the request, and of what else is asked for."""
+    seen: list[int] = []
+
+    def looking() -> Steps[None]:
+        seen.append(gc.get_threshold()[2])
+        yield
+
+    with one_dispatcher() as asked:
+        await briefly_or_in_slices(looking(), asked.connection().context)
+    assert seen == [1_000_000]
 
 
 async def test_work_that_fails_leaves_the_collector_as_it_was() -> None:
