@@ -133,11 +133,12 @@ def _network_threads(texts: Mapping[str, str], own: str) -> int:
 
 
 def _check_threads(name: str, old: int, new: int) -> None:
-    reason = ""
-    if new < old // 2:
-        reason = f"value should be at least half the current value {old}"
-    if new > old * 2:
-        reason = f"value should not be greater than double the current value {old}"
+    reason = _too_different(
+        old,
+        new,
+        f"value should be at least half the current value {old}",
+        f"value should not be greater than double the current value {old}",
+    )
     if reason:
         raise ConfigError(
             in_all_configs(
@@ -147,13 +148,21 @@ def _check_threads(name: str, old: int, new: int) -> None:
 
 
 def _check_cleaners(old: int, new: int) -> None:
-    reason = ""
-    if new < old // 2:
-        reason = f"reduced to less than half the current value {old}"
-    if new > old * 2:
-        reason = f"increased to more than double the current value {old}"
+    reason = _too_different(
+        old,
+        new,
+        f"reduced to less than half the current value {old}",
+        f"increased to more than double the current value {old}",
+    )
     if reason:
         raise ConfigError(in_all_configs(f"Log cleaner threads cannot be {reason}"))
+
+
+def _too_different(old: int, new: int, too_few: str, too_many: str) -> str:
+    """The words for a number of threads that a running node cannot go on with, or no words."""
+    if new > old * 2:
+        return too_many
+    return too_few if new < old // 2 else ""
 
 
 def _check_local(values: Values, name: str, topic_config: str, shown: str) -> None:
