@@ -24,6 +24,8 @@ from kafkalite.wire.messages import (
     describe_log_dirs,
     describe_quorum,
     fetch,
+    list_groups,
+    list_transactions,
 )
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches
 
@@ -136,6 +138,11 @@ class Names:
             return False
         if isinstance(item, describe_log_dirs.DescribeLogDirsTopic) and item.name.startswith("__"):
             return True
+        # Others' members and transactions end by the clock, so between the two answers, too.
+        if isinstance(item, list_groups.ListedGroup):
+            return not item.group_id.startswith(self.prefix)
+        if isinstance(item, list_transactions.TransactionState):
+            return not item.transactional_id.startswith(self.prefix)
         for each in _NAMES:
             value = getattr(item, each, None)
             if isinstance(value, str) and _SOMEBODYS.match(value):

@@ -17,6 +17,7 @@ from kafkalite.wire.messages.describe_groups import (
     DescribedGroupMember,
     DescribeGroupsResponse,
 )
+from kafkalite.wire.messages.list_groups import ListedGroup, ListGroupsResponse
 
 LEFT_OUT = {"throttle_time_ms", "unknown_tagged_fields", "host", "rack"}
 
@@ -93,3 +94,18 @@ def test_members_whose_ids_nobody_was_told_are_told_apart() -> None:
 
     assert answer("i", None, "j") == answer(None, "j", "i")
     assert answer("i", None) != answer("i", "j")
+
+
+@pytest.mark.parametrize("name", ["group-1", "g-1", "a b", "", "\u00fc\0", "replayed-2"])
+def test_a_story_sees_no_groups_of_others(name: str) -> None:
+    """Their members may be gone when the second broker is asked."""
+
+    def listed(*names: str) -> Any:
+        groups = [ListedGroup(group_id=each, group_state="Empty") for each in names]
+        return seen.plain(ListGroupsResponse(groups=groups))
+
+    seen = Names([], "/data")
+    assert listed("replayed-1-a", name) != listed("replayed-1-a")
+    seen.prefix = "replayed-1"
+    assert listed("replayed-1-a", name) == listed("replayed-1-a")
+    assert listed("replayed-1-a") != listed("replayed-1-b")
