@@ -29,7 +29,16 @@ import trio
 
 from kafkalite.broker import Broker
 from kafkalite.client.effects import Effects, check_effects
-from kafkalite.client.local import LocalKit, NewCluster, at_once, in_thread, in_trio, result_of
+from kafkalite.client.local import (
+    LocalKit,
+    NewCluster,
+    at_once,
+    done_in,
+    in_thread,
+    in_trio,
+    result_of,
+    started_in,
+)
 from kafkalite.client.values import text_of
 from kafkalite.config import BrokerConfig
 from kafkalite.config.profiles import profile as configs_of
@@ -40,6 +49,7 @@ from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import NewTopic
 from kafkalite.server.host import Host
 from kafkalite.server.loop import Loop
+from kafkalite.server.nodes import Nodes
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -160,21 +170,19 @@ class broker(LocalKit):
 
     def stop_node(self, node_id: int) -> None:
         """Let a node go, as if its process had died; KeyError if it is not up."""
-        self._call(lambda: self._running.nodes.stop(node_id))
+        self._on_nodes(lambda nodes: nodes.stop(node_id))
 
     def start_node(self, node_id: int) -> None:
         """Let a stopped node come back at its address; KeyError if it was not stopped."""
-        self._call(lambda: self._running.nodes.start(node_id))
+        self._on_nodes(lambda nodes: nodes.start(node_id))
 
     def add_node(self) -> int:
         """Let a new node join; its id. Raises StartError if its port is taken."""
-        return self._call(lambda: self._running.nodes.add())
+        return self._on_nodes(Nodes.add)
 
     def remove_node(self, node_id: int) -> None:
-        """Let a node go for good; KeyError if there is none, ValueError if it is the only
-        one.
-        """
-        self._call(lambda: self._running.nodes.remove(node_id))
+        """Let a node go for good; KeyError if there is none, ValueError for the only one."""
+        self._on_nodes(lambda nodes: nodes.remove(node_id))
 
     def topic_id(self, name: str) -> UUID:
         """A topic's id, or KeyError."""
@@ -344,20 +352,24 @@ class broker(LocalKit):
     def _call(self, function: Callable[[], T]) -> T:
         """Call a function in the broker's loop, and wait for it."""
         name = self._default.log_name
-        if self._token is None:
+
+        def call() -> T:
             with lines_about(name):
                 return function()
-        future: Future[T] = Future()
 
-        def call() -> None:
-            try:
-                with lines_about(name):
-                    future.set_result(function())
-            except BaseException as error:  # noqa: BLE001 - raised where it was called
-                future.set_exception(error)
+        return call() if self._token is None else done_in(self._token, call)
 
-        self._token.run_sync_soon(call)
-        return future.result()
+    def _on_nodes(self, function: Callable[[Nodes], T]) -> T:
+        """Change the nodes, from another thread not amid a reset or restart."""
+        if self._token is None:
+            return self._call(lambda: function(self._running.nodes))
+
+        async def do() -> T:
+            async with self._default.turn:
+                with lines_about(self._default.log_name):
+                    return function(self._running.nodes)
+
+        return self._submit(do()).result()
 
     def _verb(self, verb: str, cluster: str, /, **fields: Any) -> Any:
         doing = self._doing(verb, cluster, fields)
@@ -382,19 +394,7 @@ class broker(LocalKit):
             fields = {"cluster": cluster, **fields}
         return row.run(self._clusters, cluster, row.asked(**fields))
 
-    def _submit(self, doing: Coroutine[Any, Any, Any]) -> Future[Any]:
+    def _submit(self, doing: Coroutine[Any, Any, T]) -> Future[T]:
         """Do a verb as a task of the broker's loop."""
-        future: Future[Any] = Future()
-
-        async def do() -> None:
-            try:
-                future.set_result(await doing)
-            except trio.Cancelled:
-                future.set_exception(RuntimeError("the broker has ended"))
-                raise
-            except BaseException as error:  # noqa: BLE001 - raised where it was called
-                future.set_exception(error)
-
         assert self._token is not None
-        self._token.run_sync_soon(self._nursery.start_soon, do)
-        return future
+        return started_in(self._token, self._nursery, doing)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -11,8 +12,6 @@ import trio
 from kafkalite.client.kit import Kit
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from kafkalite.client.async_kit import AsyncKit
 
 T = TypeVar("T")
@@ -94,3 +93,36 @@ async def result_of(future: Future[Any]) -> Any:
     import asyncio
 
     return await asyncio.wrap_future(future)
+
+
+def done_in(token: trio.lowlevel.TrioToken, function: Callable[[], T]) -> T:
+    """Call a function in a loop of another thread, and wait for it."""
+    future: Future[T] = Future()
+
+    def call() -> None:
+        try:
+            future.set_result(function())
+        except BaseException as error:  # noqa: BLE001 - raised where it was called
+            future.set_exception(error)
+
+    token.run_sync_soon(call)
+    return future.result()
+
+
+def started_in(
+    token: trio.lowlevel.TrioToken, nursery: trio.Nursery, doing: Coroutine[Any, Any, T]
+) -> Future[T]:
+    """Start a task in a loop of another thread; the future is done when the task is."""
+    future: Future[T] = Future()
+
+    async def do() -> None:
+        try:
+            future.set_result(await doing)
+        except trio.Cancelled:
+            future.set_exception(RuntimeError("the broker has ended"))
+            raise
+        except BaseException as error:  # noqa: BLE001 - raised where it was called
+            future.set_exception(error)
+
+    token.run_sync_soon(nursery.start_soon, do)
+    return future

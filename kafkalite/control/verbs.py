@@ -57,7 +57,8 @@ def _parameters_of(function: Callable[..., Awaitable[Any]]) -> Collection[str]:
 class Verb:
     """One row. `name` is "group.verb"; `path` is below /v1.
 
-    `takes_turns`: it puts another broker in the place of a cluster's, or needs its data to stay.
+    `takes_turns`: it puts another broker in the place of a cluster's, or needs its data or its
+    nodes to stay.
     A cluster does them one after the other, each to its end, though its client may be gone; none
     once the cluster ends.
     """
@@ -232,12 +233,12 @@ _TABLE: Final = (
     Verb("coordinators.show", "GET", _of("/coordinators"), coordinators.show_coordinator),
     Verb("coordinators.move", "POST", _of("/coordinators"), coordinators.move_coordinator),
     Verb("nodes.list", "GET", _of("/nodes"), state.list_nodes),
-    Verb("nodes.add", "POST", _of("/nodes"), state.add_node),
+    Verb("nodes.add", "POST", _of("/nodes"), state.add_node, takes_turns=True),
     Verb("nodes.roll", "POST", _of("/nodes/roll"), state.roll_nodes),
     Verb("nodes.restart", "POST", _of("/nodes/{node}/restart"), state.restart_node),
-    Verb("nodes.stop", "POST", _of("/nodes/{node}/stop"), state.stop_node),
-    Verb("nodes.start", "POST", _of("/nodes/{node}/start"), state.start_node),
-    Verb("nodes.remove", "DELETE", _of("/nodes/{node}"), state.remove_node),
+    Verb("nodes.stop", "POST", _of("/nodes/{node}/stop"), state.stop_node, takes_turns=True),
+    Verb("nodes.start", "POST", _of("/nodes/{node}/start"), state.start_node, takes_turns=True),
+    Verb("nodes.remove", "DELETE", _of("/nodes/{node}"), state.remove_node, takes_turns=True),
     Verb("faults.list", "GET", _of("/faults"), faults.list_faults),
     Verb("faults.show", "GET", _of("/faults/{fault}"), faults.show_fault),
     Verb("faults.add", "POST", _of("/faults"), faults.add_fault),

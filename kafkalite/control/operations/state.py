@@ -111,20 +111,28 @@ def _view_of(cluster: ControlledCluster, node_id: int) -> NodeView:
 
 async def stop_node(cluster: ControlledCluster, request: NodeName) -> NodeView:
     """Let a node go, as if its process had died: others lead what it led."""
+    return _stopped(cluster, request.node)
+
+
+def _stopped(cluster: ControlledCluster, node_id: int) -> NodeView:
     try:
-        cluster.broker.nodes.stop(request.node)
+        cluster.broker.nodes.stop(node_id)
     except KeyError:
-        raise Problem("conflict", f"node {request.node} is not up", value=request.node) from None
-    return _view_of(cluster, request.node)
+        raise Problem("conflict", f"node {node_id} is not up", value=node_id) from None
+    return _view_of(cluster, node_id)
 
 
 async def start_node(cluster: ControlledCluster, request: NodeName) -> NodeView:
     """Let a stopped node come back at its address."""
+    return _started(cluster, request.node)
+
+
+def _started(cluster: ControlledCluster, node_id: int) -> NodeView:
     try:
-        cluster.broker.nodes.start(request.node)
+        cluster.broker.nodes.start(node_id)
     except KeyError:
-        raise Problem("conflict", f"node {request.node} was not stopped") from None
-    return _view_of(cluster, request.node)
+        raise Problem("conflict", f"node {node_id} was not stopped") from None
+    return _view_of(cluster, node_id)
 
 
 async def add_node(cluster: ControlledCluster, request: Nothing) -> NodeView:
@@ -146,7 +154,8 @@ async def remove_node(cluster: ControlledCluster, request: NodeName) -> Nothing:
 async def restart_node(cluster: ControlledCluster, request: RestartNode) -> NodeView:
     """Let a node go, as if its process had died, and come back at its address."""
     pause = seconds(request.pause, field="pause")
-    await stop_node(cluster, NodeName(request.node))
+    async with cluster.turn:
+        _stopped(cluster, request.node)
     await _come_back(cluster, request.node, pause)
     return _view_of(cluster, request.node)
 
@@ -165,9 +174,10 @@ async def _come_back(cluster: ControlledCluster, node_id: int, pause: float) -> 
     """Start a node after a pause, unless somebody has done so, or reset or ended the cluster."""
     broker = cluster.broker
     await trio.sleep(pause)
-    is_there = broker is cluster.broker and broker.is_ready
-    if is_there and node_id not in broker.services.cluster.nodes:
-        await start_node(cluster, NodeName(node_id))
+    async with cluster.turn:
+        is_there = broker is cluster.broker and broker.is_ready
+        if is_there and node_id not in broker.services.cluster.nodes:
+            _started(cluster, node_id)
 
 
 async def move_leader(cluster: ControlledCluster, request: MoveLeader) -> TopicView:

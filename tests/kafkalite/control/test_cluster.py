@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import urllib.request
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -192,6 +193,36 @@ def test_those_who_reset_restart_and_restore_at_once_take_turns(k: broker) -> No
     k.restore("one")
     assert produced(k) == [None]
     assert len(k.records("t")) == 1
+
+
+def test_nodes_that_go_and_come_back_amid_resets_keep_their_addresses() -> None:
+    """Only "not up" and "not stopped" are answers to those who come too late."""
+    with broker(nodes=3) as k:
+        addresses = {each.node: each.address for each in k.nodes()}
+
+        def changed(verb: Callable[[], object]) -> str:
+            try:
+                verb()
+            except (KeyError, Problem) as error:
+                return str(error)
+            return ""
+
+        verbs = [
+            k.reset,
+            partial(k.stop_node, 2),
+            k.restart,
+            partial(k.start_node, 2),
+            partial(k.restart_node, 3, "5ms"),
+            partial(k.ask, "nodes.stop", node=2),
+            partial(k.ask, "nodes.start", node=2),
+        ]
+        with ThreadPoolExecutor(7) as pool:
+            done = [pool.submit(changed, verb) for verb in verbs * 12]
+            said = {each.result(30) for each in done}
+        too_late = ("2", "node 2 is not up", "node 3 is not up", "node 2 was not stopped")
+        assert not [each for each in said if each and not each.startswith(too_late)]
+        k.reset()
+        assert {each.node: each.address for each in k.nodes() if each.up} == addresses
 
 
 @pytest.mark.parametrize(("is_reset", "expected"), [(False, KeyError), (True, Problem)])
