@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import socket
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -10,7 +12,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
+from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles, close_slices
 from kafkalite.server.connection import Connection
 from kafkalite.server.sendfile import send_at_once
 from kafkalite.server.transport import Transport
@@ -77,13 +79,19 @@ class Taking:
 
     def __init__(self) -> None:
         self.taken: list[bytes] = []
+        self.flags: list[int] = []
 
     def send(self, data: InMemory, flags: int) -> int:
         self.taken.append(bytes(data))
+        self.flags.append(flags)
         return len(data)
 
     def send_buffers(self, buffers: Sequence[InMemory], flags: int) -> int:
+        assert len(buffers) <= os.sysconf("SC_IOV_MAX")
         return self.send(b"".join(buffers), flags)
+
+    def send_file(self, fileno: int, position: int, size: int) -> int:
+        return self.send(os.pread(fileno, size, position), 0)
 
 
 @pytest.mark.parametrize("sizes", [[5 * MB], [MB // 2 + 7] * 9, [5, 3 * MB, 70_000, 0, MB, 1]])
@@ -126,3 +134,49 @@ def test_a_file_that_is_shorter_than_was_promised(tmp_path: Path) -> None:
         send_at_once(cast(Transport, Taking()), chunks)
     assert not file.in_use
     file.close()
+
+
+def test_a_call_takes_no_more_buffers_than_the_kernel_does() -> None:
+    transport = Taking()
+    chunks: list[Records] = [b"%05d" % index * 4 for index in range(3000)]
+    whole = b"".join(cast(list[bytes], chunks))
+    assert send_at_once(cast(Transport, transport), chunks)
+    assert b"".join(transport.taken) == whole
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Iterator[LogFile]:
+    """A file of 4 MB, in the page cache."""
+    path = tmp_path / "segment"
+    path.write_bytes(bytes(4 * MB))
+    file = LogFile(path.parent, path.name, OpenFiles())
+    yield file
+    assert not file.in_use
+    file.close()
+
+
+def test_the_kernel_is_told_that_a_file_follows(file: LogFile) -> None:
+    """It fills a packet with what comes before the file and the file's first bytes."""
+    transport = Taking()
+    assert send_at_once(cast(Transport, transport), [b"head", FileSlice(file, 0, MB // 2), b"end"])
+    assert transport.flags == [socket.MSG_MORE, 0, 0]
+
+
+def test_of_many_little_slices_no_more_is_read_than_is_sent(file: LogFile) -> None:
+    chunks: list[Records] = [FileSlice(file, 0, 16_000) for _ in range(250)]
+    assert send_at_once(cast(Transport, Taking()), chunks)
+    assert sum(not isinstance(each, FileSlice) for each in chunks) <= 1
+    assert len(chunks) > 150
+    close_slices(chunks)
+
+
+def test_a_slice_that_is_on_the_disk_only_is_left_to_a_thread(
+    file: LogFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FileSlice, "is_cached", lambda *_: False)
+    transport = Taking()
+    chunks: list[Records] = [b"head", FileSlice(file, 0, MB)]
+    assert not send_at_once(cast(Transport, transport), chunks)
+    assert transport.taken == [b"head"]
+    assert len(chunks) == 1
+    close_slices(chunks)
