@@ -11,7 +11,8 @@ import socket
 import struct
 import subprocess
 import sys
-from contextlib import ExitStack, suppress
+import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -136,26 +137,37 @@ def test_from_start_to_signal(
     assert (data / ".kafka_cleanshutdown").exists()
 
 
+def opened_when_read(pipe: Path) -> int:
+    """Open a named pipe for writing, once a process has opened it for reading."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, None)]
 )
 def test_a_signal_in_the_start(tmp_path: Path, number: signal.Signals, status: int | None) -> None:
-    """A named pipe that nobody reads holds the start where it reads the config file."""
+    """A named pipe that nobody writes to holds the start where it reads the config file."""
     held = tmp_path / "held"
     os.mkfifo(held)
     environment = os.environ | {"TMPDIR": str(tmp_path)}
     command = [*COMMAND, "--temporary", "--config", str(held)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(1)
-        process.send_signal(number)
-        if status is None:
-            held.write_text("num.partitions=none")
-            assert "num.partitions" in process.stderr.read()
-            status = 2
-        assert process.wait(10) == status
+        with open(opened_when_read(held), "w") as config:
+            process.send_signal(number)
+            if status is None:
+                config.write("num.partitions=none")
+                config.close()
+                assert "num.partitions" in process.stderr.read()
+                status = 2
+            assert process.wait(10) == status
         assert process.stderr.read() == ""
     assert list(tmp_path.iterdir()) == [held]
 
