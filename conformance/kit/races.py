@@ -21,8 +21,9 @@ from kafkalite.testing import broker
 MOST_LATE_SECONDS = 5.0
 # More memory than this is not what an allocator keeps for later.
 MOST_MB = 20
-# Each reset cuts connections, of which librdkafka would write a line.
-QUIET = {"log_level": 0}
+# Each reset cuts connections: librdkafka would write a line, and wait longer each time, up to ten
+# seconds, before it connects again.
+QUIET = {"log_level": 0, "reconnect.backoff.max.ms": 500}
 
 
 async def race_waits(races: int, seed: int = 1) -> float:
