@@ -150,11 +150,16 @@ def by_token(address: tuple[str, int], made: CreateDelegationTokenResponse) -> t
 
 def unsecured(claims: dict[str, object], algorithm: str = "none", signature: str = "") -> str:
     """A token that nobody has signed."""
+    return f"{spelled(json.dumps(claims), json.dumps({'alg': algorithm}))}{signature}"
 
-    def part(value: dict[str, object]) -> str:
-        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
-    return f"{part({'alg': algorithm})}.{part(claims)}.{signature}"
+def spelled(claims: str, header: str = '{"alg": "none"}') -> str:
+    """The same of texts that may be no JSON."""
+
+    def part(text: str) -> str:
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+    return f"{part(header)}.{part(claims)}."
 
 
 def bearer(text: str, authorization_id: str = "") -> bytes:
@@ -274,6 +279,27 @@ def _scram() -> dict[str, Callable[[], Conversation]]:
     return made
 
 
+def _odd_tokens() -> dict[str, Callable[[], Conversation]]:
+    """Claims and headers that Kafka reads in its own way, with its parser of JSON."""
+    exp = '"exp": 32503680000'
+    claims = (
+        *(f'{{"sub": {each}, {exp}}}' for each in ("true", "null", "5", '{"a": 1}', '["alice"]')),
+        *(f'{{"sub": "alice", {exp}, "scope": {each}}}' for each in ("null", "5", "true", "[5]")),
+        *(f'{{"sub": "alice", {exp}, "x": {each}}}' for each in ("NaN", "01", "'x'", "1 /**/")),
+        f'{{"sub": "alice", {exp}, "iat": null}}',
+        f'{{"sub": "alice", {exp}}} and more',
+        f'{{"sub": "alice", "sub": "bob", {exp}}}',
+        f'{{"sub": "\u00a0", {exp}}}',
+        "[1]",
+        "",
+    )
+    headers = ("{}", "[1]", "1", "", '{"alg": null}', '{"alg": ["none"]}', "no JSON")
+    texts = {each: spelled(each) for each in claims}
+    texts |= {f"header {each}": spelled(f'{{"sub": "alice", {exp}}}', each) for each in headers}
+    texts["no base64 for URLs"] = spelled(f'{{"sub": "alice", {exp}}}').replace(".", "/.", 1)
+    return {f"oauth, {name}": oauth(bearer(text), b"\x01") for name, text in texts.items()}
+
+
 def _oauth() -> dict[str, Callable[[], Conversation]]:
     good = unsecured(CLAIMS)
     return {
@@ -297,4 +323,4 @@ def _oauth() -> dict[str, Callable[[], Conversation]]:
     }
 
 
-CONVERSATIONS = {**_handshakes(), **_plain(), **_scram(), **_oauth()}
+CONVERSATIONS = {**_handshakes(), **_plain(), **_scram(), **_oauth(), **_odd_tokens()}

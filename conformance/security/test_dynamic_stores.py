@@ -215,6 +215,26 @@ def test_stores(
             assert ours[1] == message
 
 
+def test_the_same_store_is_not_judged_again(brokers: tuple[Broker, Broker], store: Path) -> None:
+    """Its file may have changed since. What cannot be used is not, and the listener goes on."""
+    file = store / "same.pem"
+    good = (store / "named.pem").read_text()
+    file.write_text(good)
+    config = {"listener.name.named.ssl.keystore.location": str(file)}
+    assert [altered(each, config) for each in brokers] == [(0, None)] * 2
+    deadline = time.monotonic() + SECONDS
+    while any(config.keys() - _dynamic(each, "1") for each in brokers):
+        assert time.monotonic() < deadline, "the node does not take it"
+        time.sleep(0.02)
+    time.sleep(1)  # Apache Kafka's listeners follow a little later
+    file.write_text("broken")
+    assert [altered(each, config) for each in brokers] == [(0, None)] * 2
+    assert [shown(each, "named", store, "named.pem", is_refused=False) for each in brokers] == [
+        *(True, True)
+    ]
+    assert [cleared(each, config) for each in brokers] == [(0, None)] * 2
+
+
 @pytest.mark.parametrize("listener", ["named", "free"])
 @pytest.mark.parametrize(
     "file", ["same-names.pem", "named.pem", "other-subject.pem", "other-host.pem"]

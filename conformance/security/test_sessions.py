@@ -23,6 +23,7 @@ from conformance.security.pair import SECURITY, Client, Secured, secured_pair
 from conformance.security.ways import give_password
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_response
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -177,6 +178,24 @@ def test_logging_in_again_makes_it_longer(brokers: Pair) -> None:
             seen.append(heard)
     good = [0, (0, "", SESSION_MS), True]
     assert seen == [[*good, *good, False]] * 2
+
+
+def test_a_session_without_an_end_is_not_begun_again(brokers: Pair) -> None:
+    """The handshake is a request like any other then, and refused."""
+    seen: list[tuple[int | None, bool]] = []
+    for broker in brokers:
+        with Client(broker.address()) as client:
+            assert lifetime(held(client, scram("SCRAM-SHA-256")())) == 0
+            seen.append((begun(client, "SCRAM-SHA-256"), is_served(client)))
+    assert seen == [(ErrorCode.ILLEGAL_SASL_STATE, True)] * 2
+
+
+def test_a_frame_too_large_closes_a_client_that_logs_in_again(brokers: Pair) -> None:
+    """Its size is enough."""
+    for broker in brokers:
+        with logged_in(broker) as client:
+            assert begun(client) == 0
+            assert client.exchange((600_000).to_bytes(4)) is None
 
 
 def test_the_login_and_a_request_in_one_piece(brokers: Pair) -> None:

@@ -57,7 +57,7 @@ def _alter_each(
         yield from services.cluster.settling()
         records: list[object] = []
         for user, outcome in some:
-            error = outcome if isinstance(outcome, KafkaError) else _missing(services, outcome)
+            error = outcome if isinstance(outcome, KafkaError) else _at_last(services, outcome)
             result = AlterUserScramCredentialsResult(
                 user=user, error_code=ErrorCode.NONE, error_message=None
             )
@@ -103,10 +103,16 @@ def _decide(services: Services, outcomes: dict[str, _Wish | KafkaError], wish: _
     outcomes[user] = error or wish
 
 
-def _missing(services: Services, wish: _Wish) -> KafkaError | None:
+def _at_last(services: Services, wish: _Wish) -> KafkaError | None:
+    """What is wrong with a wish when it is carried out."""
+    if isinstance(wish, ScramCredentialDeletion):
+        return _missing(services, wish)
+    # Java has no key of no bytes, at which its HMAC fails.
+    return None if wish.salted_password else KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def _missing(services: Services, wish: ScramCredentialDeletion) -> KafkaError | None:
     """The error for a credential that is to be deleted, and does not exist."""
-    if isinstance(wish, ScramCredentialUpsertion):
-        return None
     if (wish.name, wish.mechanism) in services.cluster.image.scram_credentials:
         return None
     return KafkaError(

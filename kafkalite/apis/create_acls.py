@@ -1,14 +1,17 @@
 """CreateAcls (key 30), versions 1-3: adds ACLs (KIP-140, KIP-290, KIP-373).
 
-One that exists already is created again without a trace. Kafka: AclApis, AclControlManager.
+One that exists already is created again without a trace. All or nothing is done where there are too
+many new ones. Kafka: AclApis, AclControlManager.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from kafkalite.cluster.operation_size import MAX_RECORDS, TooManyRecords
 from kafkalite.requests.context import CloseConnection
-from kafkalite.requests.slices import WaitingSteps, batches, in_slices, mapped
+from kafkalite.requests.slices import WaitingSteps, batches, in_slices, mapped, release_dict
 from kafkalite.security.acls import (
     Acl,
     Operation,
@@ -16,6 +19,7 @@ from kafkalite.security.acls import (
     Permission,
     ResourceType,
     numbers_of_entry,
+    validate_name,
     validate_new,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -51,25 +55,40 @@ def _create_each(
     if any((yield from mapped(_is_no_entry, acls))):
         wrong = KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         return (yield from mapped(lambda _: _result(wrong), acls))
-    results: list[AclCreationResult] = []
+    outcomes: list[KafkaError | None] = []
+    new: dict[Acl, None] = {}
     for some in batches(acls):
-        yield from services.cluster.settling()
-        created: set[Acl] = set()
-        records: list[object] = []
+        yield None
         for acl in some:
-            try:
-                validate_new(acl)
-            except KafkaError as error:
-                results.append(_result(error))
-                continue
-            results.append(AclCreationResult(error_code=ErrorCode.NONE))
-            if acl not in created and not authorizer.has(acl):
-                created.add(acl)
-                records.append(acl.to_record(services.cluster.ids.uuid("acl")))
-        services.cluster.begin_write(records)
+            outcomes.append(outcome := _error_of(validate_new, acl))
+            if outcome is None and not authorizer.has(acl):
+                new[acl] = None
+    if len(new) > MAX_RECORDS:
+        too_many = TooManyRecords()
+        refused = yield from mapped(lambda acl: _error_of(validate_name, acl) or too_many, acls)
+        return (yield from mapped(_result, refused))
+    for some_new in batches(new):
+        yield from services.cluster.settling()
+        # Others may have created some of them meanwhile.
+        services.cluster.begin_write(
+            [
+                acl.to_record(services.cluster.ids.uuid("acl"))
+                for acl in some_new
+                if not authorizer.has(acl)
+            ]
+        )
         yield from services.cluster.finishing()
         yield None
-    return results
+    yield from release_dict(new)
+    return (yield from mapped(_result, outcomes))
+
+
+def _error_of(validate: Callable[[Acl], None], acl: Acl) -> KafkaError | None:
+    try:
+        validate(acl)
+    except KafkaError as error:
+        return error
+    return None
 
 
 def _acl(creation: AclCreation) -> Acl:
@@ -94,5 +113,7 @@ def _is_no_entry(acl: Acl) -> bool:
     )
 
 
-def _result(error: KafkaError) -> AclCreationResult:
+def _result(error: KafkaError | None) -> AclCreationResult:
+    if error is None:
+        return AclCreationResult(error_code=ErrorCode.NONE)
     return AclCreationResult(error_code=error.code, error_message=error.message)

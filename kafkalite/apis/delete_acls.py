@@ -1,6 +1,6 @@
 """DeleteAcls (key 31), versions 1-3: removes the ACLs that match filters (KIP-140, KIP-290).
 
-Kafka: AclApis, AclControlManager.
+Nothing is removed where there are too many. Kafka: AclApis, AclControlManager.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kafkalite.cluster.operation_size import MAX_RECORDS
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.slices import WaitingSteps, in_slices, mapped
 from kafkalite.security.acls import Acl, AclFilter, numbers_of_filter
@@ -45,6 +46,7 @@ def _delete_each(
     if authorizer is None:
         disabled = KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
         return (yield from mapped(lambda _: _refused(disabled), filters))
+    # Kafka counts each match, and finds its table full before it sees that it has one already.
     gone: dict[UUID, None] = {}
     results: list[DeleteAclsFilterResult] = []
     for each in filters:
@@ -54,7 +56,11 @@ def _delete_each(
         except KafkaError as error:
             results.append(_refused(error))
             continue
+        repeated = len(gone) + len(found)
         gone.update(dict.fromkeys(found))
+        repeated -= len(gone)
+        if len(gone) > MAX_RECORDS or (len(gone) == MAX_RECORDS and repeated):
+            return (yield from mapped(_too_many, filters))
         results.append(
             DeleteAclsFilterResult(
                 error_code=ErrorCode.NONE,
@@ -80,6 +86,11 @@ def _matching(authorizer: Authorizer, wanted: AclFilter) -> dict[UUID, Acl]:
 
 def _refused(error: KafkaError) -> DeleteAclsFilterResult:
     return DeleteAclsFilterResult(error_code=error.code, error_message=error.message)
+
+
+def _too_many(_: DeleteAclsFilter) -> DeleteAclsFilterResult:
+    words = f"Cannot remove more than {MAX_RECORDS} acls in a single delete operation."
+    return _refused(KafkaError(ErrorCode.INVALID_REQUEST, words))
 
 
 def _described(acl: Acl) -> DeleteAclsMatchingAcl:

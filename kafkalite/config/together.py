@@ -41,6 +41,8 @@ _THREADS: Final = (
     "remote.log.manager.expiration.thread.pool.size",
     "remote.log.manager.follower.thread.pool.size",
 )
+_DELAY: Final = "connection.failed.authentication.delay.ms"
+_IDLE: Final = "connections.max.idle.ms"
 _CLEANERS: Final = "log.cleaner.threads"
 _MEMORY_OF_A_CLEANER: Final = 1 << 20
 _NO_LIMIT: Final = -1
@@ -65,6 +67,7 @@ def check_values(values: Values) -> None:
             raise ConfigError(f"{first} must be {relation} {second}")
     _check_log(values)
     _check_replication(values)
+    _check_connections(values)
 
 
 def _group_rules() -> Iterator[tuple[str, str, str]]:
@@ -105,6 +108,15 @@ def _check_replication(values: Values) -> None:
         raise _unfit(
             "replica.fetch.wait.max.ms should always be less than or equal to "
             "replica.lag.time.max.ms to prevent frequent changes in ISR"
+        )
+
+
+def _check_connections(values: Values) -> None:
+    delay_ms, idle_ms = _number(values, _DELAY), _number(values, _IDLE)
+    if 0 <= idle_ms <= delay_ms:
+        raise _unfit(
+            f"{_DELAY}={delay_ms} should always be less than {_IDLE}={idle_ms} to prevent failed "
+            "authentication responses from timing out"
         )
 
 

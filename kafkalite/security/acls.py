@@ -174,12 +174,17 @@ class Acl:
         )
 
 
-def validate_new(acl: Acl) -> None:
-    """Raise KafkaError(INVALID_REQUEST) for an entry that cannot be created (AclControlManager)."""
+def validate_name(acl: Acl) -> None:
+    """Raise KafkaError(INVALID_REQUEST) for an entry that no controller is asked for (AclApis)."""
     if acl.resource_type is ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
         raise _invalid(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not acl.resource_name:
         raise _invalid("Invalid empty resource name")
+
+
+def validate_new(acl: Acl) -> None:
+    """Raise KafkaError(INVALID_REQUEST) for an entry that cannot be created (AclControlManager)."""
+    validate_name(acl)
     if acl.resource_type in (ResourceType.UNKNOWN, ResourceType.ANY):
         raise _invalid(f"Invalid resourceType {acl.resource_type.name}")
     if acl.pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):

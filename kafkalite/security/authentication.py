@@ -5,14 +5,15 @@
     INITIAL        ApiVersions of a version or with a name that is not  VERSIONS_OR_HANDSHAKE
     INITIAL        SaslHandshake of an enabled mechanism                AUTHENTICATE
     AUTHENTICATE   tokens, until the mechanism is satisfied             COMPLETE
-    COMPLETE       SaslHandshake again (KIP-368)                        AUTHENTICATE
+    COMPLETE       SaslHandshake again, if the session has an end       AUTHENTICATE
     any            anything else                                        FAILED
 
 After SaslHandshake 0 tokens come as they are; after SaslHandshake 1 in SaslAuthenticate requests
 (KIP-152). In both a frame has its four bytes of size in front, so that the channel cuts them alike.
 
 A failure is answered after `connection.failed.authentication.delay.ms` (KIP-306), and the
-connection is closed. Source: Kafka's SaslServerAuthenticator.
+connection is closed; what Kafka takes for no failed login but for a broken connection is closed at
+once. Logging in again is KIP-368. Sources: Kafka's SaslServerAuthenticator, KafkaChannel, Selector.
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ from kafkalite.wire.parse_support import FEW_ELEMENTS, ManyElements
 
 # Authenticating again sooner than this is refused.
 MIN_REAUTHENTICATION_SECONDS: Final = 1.0
+# Kafka counts the end of a session in nanoseconds: of a longer one it makes an exception.
+_MAX_SESSION_MS: Final = (2**63 - 1) // 1_000_000
 # Slices of a parser that together have FEW_ELEMENTS tagged fields: some 2 ms.
 _MOST_SLICES: Final = FEW_ELEMENTS // 127
 
@@ -77,16 +80,15 @@ TRANSITIONS: Final[dict[State, frozenset[State]]] = {
 class AuthenticationFailed(Exception):
     """The connection is to be closed, after `answer` if there is one and the delay.
 
-    `is_failure` is False for what is no failed login but a client that speaks something else; such
-    a connection is closed at once. The text is for the log.
+    It is closed at once if not `is_delayed`. The text is for the log.
     """
 
     def __init__(
-        self, reason: str, answer: list[Records] | None = None, *, is_failure: bool = True
+        self, reason: str, answer: list[Records] | None = None, *, is_delayed: bool = True
     ) -> None:
         super().__init__(reason)
         self.answer = answer
-        self.is_failure = is_failure
+        self.is_delayed = is_delayed
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +155,14 @@ class SaslAuthenticator:
     def takes(self, frame: InMemory) -> bool:
         """True if a frame is for the authenticator: all until it is complete, then a handshake.
 
-        Beginning again within a second is left to the API, which refuses it.
+        Beginning again within a second, or when the session has no end, is left to the API, which
+        refuses it.
         """
         if self._state is not State.COMPLETE:
             return True
         if int.from_bytes(frame[:2]) != ApiKey.SASL_HANDSHAKE:
+            return False
+        if self.session is None or self.session.expires_at is None:
             return False
         now, last = self._clock(), self._last_reauthentication
         if last is not None and now - last < MIN_REAUTHENTICATION_SECONDS:
@@ -184,7 +189,7 @@ class SaslAuthenticator:
                 reason += (
                     " (the client may be set to another security protocol, or be no Kafka client)"
                 )
-            raise AuthenticationFailed(reason, is_failure=False) from None
+            raise AuthenticationFailed(reason, is_delayed=False) from None
 
     def _become(self, state: State) -> None:
         assert state in TRANSITIONS[self._state], f"{self._state} to {state}"
@@ -224,9 +229,11 @@ class SaslAuthenticator:
             refusal = SaslHandshakeResponse(
                 error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=names
             )
-            # Kafka closes without an answer once a client is logged in.
-            answer = _encoded(request, refusal) if self.session is None else None
-            raise AuthenticationFailed(f"Unsupported SASL mechanism {wanted!r}", answer)
+            reason = f"Unsupported SASL mechanism {wanted!r}"
+            # Kafka closes at once and without an answer once a client is logged in.
+            if self.session is not None:
+                raise AuthenticationFailed(reason, is_delayed=False)
+            raise AuthenticationFailed(reason, _encoded(request, refusal))
         accepted = _encoded(
             request, SaslHandshakeResponse(error_code=ErrorCode.NONE, mechanisms=names)
         )
@@ -249,8 +256,10 @@ class SaslAuthenticator:
         if not self._has_headers:
             try:
                 token = self._evaluate(frame)
-            except (SaslFailure, BadCredentials) as error:
+            except SaslFailure as error:
                 raise AuthenticationFailed(str(error)) from None
+            except BadCredentials as error:  # an IOException, which nobody translates here
+                raise AuthenticationFailed(str(error), is_delayed=False) from None
             self._complete_if_done()
             return [len(token).to_bytes(4) + token]
         request = _request_of(frame)
@@ -304,7 +313,10 @@ class SaslAuthenticator:
         )
 
     def _complete_if_done(self) -> int:
-        """The lifetime of the session in milliseconds, 0 if it has no end or is not there yet."""
+        """The lifetime of the session in milliseconds, 0 if it has no end or is not there yet.
+
+        Raises ProtocolViolation for one of some three centuries, as Kafka cannot count them.
+        """
         server = self._server
         assert server is not None
         assert self.mechanism is not None
@@ -316,6 +328,8 @@ class SaslAuthenticator:
         if (max_session_ms := self._mechanisms[self.mechanism].max_session_ms) > 0:
             limits.append(max_session_ms)
         lifetime_ms = min(limits, default=None)
+        if lifetime_ms is not None and lifetime_ms > _MAX_SESSION_MS:
+            raise ProtocolViolation(f"a session of {lifetime_ms} ms")
         expires_at = None if lifetime_ms is None else self._clock() + lifetime_ms / 1000
         self.session = Session(self._principal(), expires_at)
         self._server = None

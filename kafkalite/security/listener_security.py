@@ -80,12 +80,18 @@ class RunningListener:
 
         A thread reads them: to unlock one takes tens of milliseconds, or as long as its iterations
         want. Raises ConfigError with a Java exception as Kafka shows it.
+
+        The same ones are read again, as a file may have changed, but not judged: the listener goes
+        on with what it has if they are not good.
         """
         if self.made.tls is None:
             return
         before = ListenerConfigs(config, self.name, self._node_id)
         reading = self._reading(config, dynamic)
         yield reading
+        if all(before.value(each) == reading.configs.value(each) for each in STORES):
+            self._checked = reading if self._with_stores_of(dynamic) == dynamic else None
+            return
         try:
             tls = reading.result()
         except ConfigError as error:

@@ -18,6 +18,12 @@ _SPLIT: Final = re.compile(rf"\s*({_RULE})\s*(,\s*|$)")
 _PARSE: Final = re.compile(_RULE)
 _REFERENCE: Final = re.compile(r"\\(.)|\$([0-9]+)|\$\{([A-Za-z][A-Za-z0-9]*)\}|(.)", re.DOTALL)
 
+# A dot stands for any character but the ends of lines, of which Java knows more than Python does; a
+# named group is written another way. Neither is meant by what is escaped, or in brackets.
+_DIFFERENT: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^]\\])*\]|\(\?<(?=[A-Za-z])|\.", re.DOTALL)
+_DOT: Final = r"[^\n\r\x85\u2028\u2029]"
+_DOT_IS_ANY: Final = re.compile(r"\(\?[a-zA-Z]*s[a-zA-Z]*[:)]")
+
 
 class NoMatchingRule(Exception):
     """No rule applies to a name."""
@@ -99,8 +105,8 @@ class PrincipalMapper:
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:
-    # Java writes a named group (?<name>), Python (?P<name>).
-    text = re.sub(r"\(\?<(?=[A-Za-z])", "(?P<", pattern)
+    dot = "." if _DOT_IS_ANY.search(pattern) else _DOT
+    text = _DIFFERENT.sub(lambda part: {".": dot, "(?<": "(?P<"}.get(part[0], part[0]), pattern)
     try:
         with warnings.catch_warnings():
             # [a-z&&[^x]] is an intersection for Java, and for Python some characters.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
 
 from kafkalite.apis import Api, Handler
-from kafkalite.requests.context import RequestContext
+from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.requests.slices import AT_ONCE, Steps, begun, in_slices, let_go
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.security.access import Access, Permits
@@ -39,6 +39,8 @@ _LARGE_BYTES: Final = 32 * 1024
 _SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 # Their members may subscribe to a regular expression, or join a group of such.
 _SUBSCRIBING: Final = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.JOIN_GROUP)
+# As any error, it closes: the only sign there is.
+_REFUSED_IN_SILENCE: Final = "a Produce with acks=0 was refused by an ACL"
 # The APIs of each type of groups. Where that is switched off, all hear so, whatever they may do.
 _TYPE_OF: Final = {
     **dict.fromkeys((ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE), "consumer"),
@@ -151,7 +153,7 @@ def _authorized(authorizer: Authorizer, api: Api, rule: Rule, handle: Handler) -
         if verdict is None or api.waits:
             return handled(services, context, judging, verdict)
         if verdict.is_final:
-            return verdict.response
+            return _answered(verdict)
         response = handle(services, context, verdict.request)
         return _finished(verdict.finish, response, context)
 
@@ -165,7 +167,7 @@ def _authorized(authorizer: Authorizer, api: Api, rule: Rule, handle: Handler) -
         if verdict is None:
             verdict = await in_slices(judging, context)
         if verdict.is_final:
-            return verdict.response
+            return _answered(verdict)
         response = handle(services, context, verdict.request)
         return await _waited_for(_finished(verdict.finish, response, context))
 
@@ -180,10 +182,22 @@ def _begun(steps: Steps[T], context: RequestContext) -> T | None:
     return None if context.request_bytes > _LARGE_BYTES else begun(steps)
 
 
+def _answered(verdict: Verdict) -> Any:
+    """The response to what is not handled. Raises CloseConnection if there is none."""
+    if verdict.response is None:
+        raise CloseConnection(_REFUSED_IN_SILENCE)
+    return verdict.response
+
+
 def _finished(finish: Finish | None, response: Any, context: RequestContext) -> Any:
-    """The finished response, or a coroutine of it."""
-    if finish is None or response is None:
+    """The finished response, or a coroutine of it.
+
+    Raises CloseConnection where a refusal cannot be told as there is no response.
+    """
+    if finish is None:
         return response
+    if response is None:
+        raise CloseConnection(_REFUSED_IN_SILENCE)
     if has_to_wait(response):
         return _finished_later(finish, response, context)
     finishing = finish(response)

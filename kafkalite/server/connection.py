@@ -157,6 +157,10 @@ class Connection:
         """Let `login` answer all requests, with frames of at most this size until `logged_in`."""
         self._login = login
         self._channel.respond = partial(login.respond, self)
+        self.logging_in(max_frame_bytes)
+
+    def logging_in(self, max_frame_bytes: int) -> None:
+        """The client is about to say who it is, with frames of at most this size."""
         self._channel.reader.max_frame_bytes = max_frame_bytes
 
     def logged_in(self) -> None:

@@ -69,6 +69,8 @@ class SaslHandler:
             self._logins.successful += 1
             connection.context.principal = authenticator.session.principal
             connection.logged_in()
+        else:
+            connection.logging_in(self._max_receive_bytes)
         return response
 
     def _fail(
@@ -76,7 +78,7 @@ class SaslHandler:
     ) -> list[Records] | ResponseCoroutine:
         self._has_failed = True
         self._logins.add_failed(connection.context.client_host, str(failure))
-        if not failure.is_failure:
+        if not failure.is_delayed:
             raise CloseConnection(str(failure), is_told=True)
         return self._close_late(connection, b"".join(map(_bytes, failure.answer or ())))
 

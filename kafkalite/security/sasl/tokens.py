@@ -7,14 +7,15 @@ OAuthBearerUnsecuredValidatorCallbackHandler (KIP-255).
 from __future__ import annotations
 
 import base64
-import binascii
 import json
+import re
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from math import inf, isnan
-from typing import Any, Final, Protocol, cast
+from math import inf
+from typing import Any, Final, NoReturn, Protocol, cast
 
+from kafkalite.config import java_text
 from kafkalite.security.sasl.oauthbearer import AcceptedToken, InvalidToken
 from kafkalite.wire.errors import ProtocolViolation
 
@@ -128,9 +129,10 @@ def _check_scopes(claim: str, value: object) -> None:
 
 
 def _checked_text(claim: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
+    name = java_text.trim(value) if isinstance(value, str) else ""
+    if not name:
         raise InvalidToken(f"{claim} value must be a non-empty string")
-    return _encodable(value.strip())
+    return _encodable(name)
 
 
 def _encodable(name: str) -> str:
@@ -178,16 +180,14 @@ class UnsecuredTokens:
         self._rules = rules
 
     def __call__(self, token: str) -> AcceptedToken:
-        """Raises InvalidToken."""
+        """Raises InvalidToken, ProtocolViolation."""
         rules = self._rules
-        header, claims = _split_unsecured(token)
-        if header.get("alg") != "none":
-            raise InvalidToken("Unsecured JWS must have 'none' for an algorithm")
+        claims = _unsecured_claims(token)
         expiry = _seconds(claims, "exp")
         if expiry is None:
             raise InvalidToken("No expiration time in JWT")
         user = claims.get(rules.principal_claim)
-        if not isinstance(user, str) or not user.strip():
+        if not isinstance(user, str) or not java_text.trim(user):
             raise InvalidToken(f"No principal name in JWT claim: {rules.principal_claim}")
         now_ms = time.time() * 1000
         issued = _seconds(claims, "iat")
@@ -208,47 +208,89 @@ class UnsecuredTokens:
         return AcceptedToken(_encodable(user), _milliseconds(expiry))
 
 
-def _split_unsecured(token: str) -> tuple[dict[str, Any], dict[str, Any]]:
+def _unsecured_claims(token: str) -> dict[str, Claim]:
+    """Raises InvalidToken, ProtocolViolation."""
     parts = token.split(".")
     if len(parts) != 3 or ".." in token:
         raise InvalidToken(
             "Unsecured JWS compact serializations must have 3 dot-separated Base64URL-encoded "
             "values"
         )
+    header, claims = _members(parts[0]), _members(parts[1])
+    if "alg" not in header:
+        raise ProtocolViolation("a token without an algorithm")  # Kafka closes, too
+    if header["alg"] != "none":
+        raise InvalidToken("Unsecured JWS must have 'none' for an algorithm")
     if parts[2]:
         raise InvalidToken("Unsecured JWS must not contain a digital signature")
-    return _json(parts[0]), _json(parts[1])
+    return claims
 
 
-def _json(part: str) -> dict[str, Any]:
+def _members(part: str) -> dict[str, Claim]:
+    """The members of a JSON object; none where there is another value, or nothing.
+
+    As for Kafka what follows the value does not count. Raises InvalidToken.
+    """
+    if _BASE64_URL.fullmatch(part) is None or len(part) % 4 == 1:
+        raise InvalidToken("malformed Base64 URL encoded value")
+    data = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
     try:
-        value = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))
-    except (ValueError, binascii.Error, RecursionError):
-        raise InvalidToken("malformed JSON or Base64 URL encoded value") from None
+        text = data.decode(json.detect_encoding(data), "surrogatepass").lstrip(_JSON_BLANKS)
+        value = _JSON.raw_decode(text)[0] if text else None
+    except (ValueError, RecursionError):
+        raise InvalidToken("malformed JSON") from None
     if not isinstance(value, dict):
-        raise InvalidToken("malformed JSON")
-    return cast("dict[str, Any]", value)
+        return {}
+    return {name: _claim(each) for name, each in cast("dict[str, object]", value).items()}
 
 
-def _seconds(claims: Mapping[str, Any], name: str) -> float | None:
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is Python's alone")
+
+
+_JSON: Final = json.JSONDecoder(parse_constant=_no_constant)
+_JSON_BLANKS: Final = " \t\r\n"
+_BASE64_URL: Final = re.compile(r"[A-Za-z0-9_-]*")
+# What becomes of a claim: a text, a number, or a list of texts.
+Claim = str | int | float | list[str]
+
+
+def _claim(value: object) -> Claim:
+    if isinstance(value, list):
+        return [_text(each) for each in cast("list[object]", value)]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    return _text(value)
+
+
+def _text(value: object) -> str:
+    """What Kafka makes of a JSON value where it wants a text."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict | list):
+        return ""
+    if isinstance(value, float):
+        return java_text.format_double(value)
+    return json.dumps(value)
+
+
+def _seconds(claims: Mapping[str, Claim], name: str) -> float | None:
     value = claims.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, str | list):
         raise InvalidToken(f"The '{name}' claim was not of type Number")
     try:
-        seconds = float(value)
+        return float(value)
     except OverflowError:
-        seconds = inf if value > 0 else -inf
-    if isnan(seconds):
-        raise InvalidToken("malformed JSON")  # NaN is Python's alone
-    return seconds
+        return inf if value > 0 else -inf
 
 
-def _scopes_of(value: object) -> frozenset[str]:
-    if isinstance(value, str):
-        return frozenset({value.strip()}) if value.strip() else frozenset()
-    if isinstance(value, list):
-        texts = (str(scope).strip() for scope in cast("list[object]", value))
-        return frozenset(scope for scope in texts if scope)
-    return frozenset()
+def _scopes_of(value: Claim | None) -> frozenset[str]:
+    """Raises InvalidToken."""
+    if value is None:
+        return frozenset()
+    if isinstance(value, int | float):
+        raise InvalidToken("The scope claim was not of type List")
+    scopes = [value] if isinstance(value, str) else value
+    return frozenset(name for scope in scopes if (name := java_text.trim(scope)))

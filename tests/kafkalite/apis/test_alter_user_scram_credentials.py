@@ -45,3 +45,12 @@ async def test_what_is_kept_is_not_the_password(broker: test_broker, client: Any
         assert kept.stored_key == hashlib.new(digest, client_key).digest()
         assert kept.server_key == hmac.new(b"salted", b"Server Key", digest).digest()
         assert b"salted" not in (kept.stored_key, kept.server_key)
+
+
+async def test_a_password_of_no_bytes_is_no_key_of_java_s(client: Any) -> None:
+    """It is found last: what is wrong with the request counts before it."""
+    empty = upsert("empty")
+    empty.salted_password = b""
+    assert await change(client, empty) == {"empty": -1}
+    assert await change(client, empty, empty) == {"empty": 92}
+    assert await users(client) == {}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkalite.apis import create_acls
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.testing import broker
 from kafkalite.wire.errors import ErrorCode
@@ -73,6 +74,27 @@ async def test_an_unknown_number_closes_the_connection(users: Users, user: str) 
     wrong.operation = 0
     await client.send(CreateAclsRequest(creations=[wrong]))
     assert await client.is_closed()
+
+
+async def test_too_many_new_entries_fail_them_all(
+    users: Users, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """But for those that no controller would be asked for."""
+    monkeypatch.setattr(create_acls, "MAX_RECORDS", 2)
+    root = await users.user("root")
+    entries = [allow(READ, TOPIC, name) for name in ("a", "b", "c")]
+    bad, unnamed = allow(READ, TOPIC, "t", principal="alice"), allow(READ, TOPIC, "")
+    too_many = (
+        ErrorCode.POLICY_VIOLATION,
+        "Unable to perform excessively large batch operation.",
+    )
+    answer = await create(root, *entries, bad, unnamed)
+    assert answer[:4] == [too_many] * 4
+    assert answer[4] == (ErrorCode.INVALID_REQUEST, "Invalid empty resource name")
+    assert await described(root) == []
+    # The same one twice, and one that is there, are no new ones.
+    assert await create(root, *entries[:2], entries[0]) == [CREATED] * 3
+    assert await create(root, *entries) == [CREATED] * 3
 
 
 async def test_the_cluster_s_alter_is_needed(users: Users) -> None:

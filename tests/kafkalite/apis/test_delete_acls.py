@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkalite.apis import delete_acls
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.testing import broker
 from kafkalite.wire.errors import ErrorCode
@@ -45,6 +46,28 @@ async def test_each_filter_tells_what_it_found(users: Users) -> None:
         [],
     ]
     assert await described(root) == [("b", "User:alice", READ)]
+
+
+async def test_too_many_at_once_are_not_deleted(
+    users: Users, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as may be are too many if one of them is found once more."""
+    monkeypatch.setattr(delete_acls, "MAX_RECORDS", 2)
+    await grant(users, *(allow(READ, TOPIC, name) for name in ("a", "b", "c")))
+    root = await users.user("root")
+    a, b = (deletion(resource_name_filter=name) for name in ("a", "b"))
+    nothing, wrong = deletion(resource_name_filter="d"), deletion(operation=1, permission_type=7)
+    for filters in ((deletion(),), (a, b, a), (a, wrong, deletion())):
+        results = await delete(root, *filters)
+        assert [(each.error_code, each.error_message) for each in results] == [
+            (
+                ErrorCode.INVALID_REQUEST,
+                "Cannot remove more than 2 acls in a single delete operation.",
+            )
+        ] * len(filters)
+    assert len(await described(root)) == 3
+    assert [each.error_code for each in await delete(root, a, b, nothing)] == [0, 0, 0]
+    assert len(await described(root)) == 1
 
 
 async def test_what_is_deleted_counts_no_more(users: Users) -> None:

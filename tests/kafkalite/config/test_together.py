@@ -52,6 +52,17 @@ def refusal(before: dict[str, str], after: dict[str, str]) -> str:
                 "equal to replica.lag.time.max.ms to prevent frequent changes in ISR"
             ),
         ),
+        *(
+            (
+                {"connections.max.idle.ms": idle},
+                (
+                    "requirement failed: connection.failed.authentication.delay.ms=100 should "
+                    f"always be less than connections.max.idle.ms={idle} to prevent failed "
+                    "authentication responses from timing out"
+                ),
+            )
+            for idle in ("0", "100")
+        ),
         (
             {"group.share.assignment.interval.ms": "15001"},
             (
@@ -85,6 +96,11 @@ def test_neither_a_start_nor_a_change_takes_them(configs: dict[str, str], words:
         BrokerConfig(configs)
     assert str(raised.value) == words
     assert refusal({}, configs) == words
+
+
+def test_connections_may_be_silent_for_ever_or_longer_than_a_failed_login() -> None:
+    BrokerConfig({"connections.max.idle.ms": "-1"})
+    BrokerConfig({"connections.max.idle.ms": "101"})
 
 
 def test_negative_retention_keeps_for_ever() -> None:

@@ -130,7 +130,16 @@ def test_a_failure_without_headers_has_no_answer() -> None:
     with pytest.raises(AuthenticationFailed) as failed:
         talk.server.receive(b"\0alice\0wrong")
     assert failed.value.answer is None
-    assert failed.value.is_failure
+    assert failed.value.is_delayed
+
+
+def test_bad_credentials_without_headers_close_at_once() -> None:
+    talk = Talk()
+    talk.handshake("HUSHED", version=0)
+    with pytest.raises(AuthenticationFailed) as failed:
+        talk.server.receive(b"hush")
+    assert failed.value.answer is None
+    assert not failed.value.is_delayed
 
 
 def failure(talk: Talk, key: ApiKey, version: int, body: object) -> tuple[Any, str]:
@@ -192,7 +201,7 @@ def test_what_is_no_request_closes_at_once(frame: bytes) -> None:
     with pytest.raises(AuthenticationFailed) as failed:
         Talk().server.receive(frame)
     assert failed.value.answer is None
-    assert not failed.value.is_failure
+    assert not failed.value.is_delayed
 
 
 @pytest.mark.parametrize("place", ["header", "body"])
@@ -271,6 +280,22 @@ def test_the_lifetime_of_a_session(
     assert talk.server.session.expires_at == (100.0 + lifetime_ms / 1000 if has_end else None)
 
 
+@pytest.mark.parametrize(("max_session_ms", "expiry_ms"), [(2**63 - 1, None), (0, 2**63 - 1)])
+def test_a_session_of_centuries_closes_at_once(max_session_ms: int, expiry_ms: int | None) -> None:
+    talk = Talk(max_session_ms, expiry_ms)
+    talk.handshake()
+    frame = token_frame()
+    with pytest.raises(AuthenticationFailed) as failed:
+        talk.server.receive(frame)
+    assert failed.value.answer is None
+    assert not failed.value.is_delayed
+
+
+def token_frame() -> bytes:
+    request = SaslAuthenticateRequest(ALICE)
+    return b"".join(map(bytes, encode_request(ApiKey.SASL_AUTHENTICATE, 2, 7, "me", request)))[4:]
+
+
 def authenticated(max_session_ms: int = 5_000) -> Talk:
     talk = Talk(max_session_ms)
     talk.handshake()
@@ -302,6 +327,10 @@ def test_not_twice_within_a_second() -> None:
     assert talk.server.takes(frame)
 
 
+def test_not_at_all_when_the_session_has_no_end() -> None:
+    assert not authenticated(max_session_ms=0).server.takes(b"\0\x11\0\1" + b"\0" * 8)
+
+
 def test_the_principal_may_not_change() -> None:
     talk = authenticated()
     talk.handshake()
@@ -323,12 +352,12 @@ def test_the_mechanism_may_not_change() -> None:
     )
 
 
-def test_a_mechanism_that_is_not_enabled_closes_without_an_answer_once_logged_in() -> None:
-    answer, reason = failure(
-        authenticated(), ApiKey.SASL_HANDSHAKE, 1, SaslHandshakeRequest("GSSAPI")
-    )
-    assert answer is None
-    assert reason == "Unsupported SASL mechanism 'GSSAPI'"
+def test_a_mechanism_that_is_not_enabled_closes_at_once_without_an_answer_once_logged_in() -> None:
+    talk = authenticated()
+    with pytest.raises(AuthenticationFailed, match="Unsupported SASL mechanism 'GSSAPI'") as failed:
+        talk.handshake("GSSAPI")
+    assert failed.value.answer is None
+    assert not failed.value.is_delayed
 
 
 def test_success_has_an_empty_message_as_in_kafka() -> None:

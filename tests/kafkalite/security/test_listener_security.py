@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,6 +100,30 @@ def test_what_was_checked_in_vain_is_not_used(readers: list[threading.Thread]) -
     store = other_store()
     config.dynamic_by_node = {1: store}
     assert certificate(made) == store["listener.name.ssl.ssl.keystore.certificate.chain"].strip()
+    assert len(readers) == 2
+
+
+def test_the_same_store_is_not_judged_again(
+    readers: list[threading.Thread], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its file may have changed. If it is not good the listener goes on with what it has."""
+    server, file = AUTHORITY.server(), tmp_path / "server.pem"
+    file.write_text(server.key + server.certificate)
+    store = {"listener.name.ssl.ssl.keystore.location": str(file)}
+    listeners = {"listeners": "PLAINTEXT://:0,SSL://:0"}
+    config = BrokerConfig({**listeners, **store, "ssl.keystore.type": "PEM"})
+    made = Security(config, Image)
+    assert certificate(made) == server.certificate.strip()
+    file.write_text("broken")
+    at_once(made.check_stores(1, "ssl", store))
+    config.dynamic_by_node = {1: store}
+    assert certificate(made) == server.certificate.strip()
+    assert "goes on with its earlier security" in caplog.text
+    other = AUTHORITY.server()
+    file.write_text(other.key + other.certificate)
+    at_once(made.check_stores(1, "ssl", store))
+    config.dynamic_by_node = {1: dict(store)}
+    assert certificate(made) == other.certificate.strip()
     assert len(readers) == 2
 
 

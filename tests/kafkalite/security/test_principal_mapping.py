@@ -38,6 +38,11 @@ KAFKAS_EXAMPLE = (
         (r"RULE:^cn=(.*?),ou=(.*?)$/$1@$2/,  RULE:^x\/y$/z/", "x/y", "z"),
         ("RULE:^CN=(?<cn>.*)$/$1/", "CN=named", "named"),
         ("RULE:^CN=(?<cn>.*)$/${cn}!/", "CN=named", "named!"),
+        # What ends a line for Java is matched by no dot, unless it is told so.
+        *(("RULE:.*/x/,DEFAULT", name, name) for name in ("a\nb", "a\rb", "a\x85b", "a\u2028b")),
+        ("RULE:(?s).*b/x/", "a\nb", "x"),
+        (r"RULE:a\.[.]/x/,DEFAULT", "a..", "x"),
+        (r"RULE:a\.[.]/x/,DEFAULT", "a.b", "a.b"),
         # A word has letters of ASCII, as in Java.
         (r"RULE:CN=\w+/x/,DEFAULT", "CN=ü", "CN=ü"),
     ],

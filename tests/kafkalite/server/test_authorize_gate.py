@@ -96,10 +96,31 @@ async def test_what_is_left_is_done_and_answered_in_the_order_of_the_request(use
     assert await end_of_secret(root) == 1
 
 
-async def test_a_produce_that_wants_no_answer_gets_none(users: Users) -> None:
+async def test_a_produce_that_wants_no_answer_closes_if_a_part_is_refused(users: Users) -> None:
+    """What may be written is, as with any other error."""
     root, alice = await users.user("root"), await users.user("alice")
     await grant(users, allow(Operation.WRITE, ResourceType.TOPIC, "secret"))
     request = produced("other", "secret")
+    request.acks = 0
+    await alice.send(request, 9)
+    assert await alice.is_closed()
+    assert await end_of_secret(root) == 1
+
+
+async def test_a_produce_that_wants_no_answer_closes_if_its_id_is_refused(users: Users) -> None:
+    alice = await users.user("alice")
+    records = batch(b"v", producer_id=1, producer_epoch=0, base_sequence=0, is_transactional=True)
+    request = produced("secret")
+    request.topic_data[0].partition_data[0].records = records
+    request.transactional_id, request.acks = "id", 0
+    await alice.send(request, 9)
+    assert await alice.is_closed()
+
+
+async def test_a_produce_that_wants_no_answer_gets_none(users: Users) -> None:
+    root, alice = await users.user("root"), await users.user("alice")
+    await grant(users, allow(Operation.WRITE, ResourceType.TOPIC, "secret"))
+    request = produced("secret")
     request.acks = 0
     await alice.send(request, 9)
     assert (await alice.ask(heartbeat.HeartbeatRequest("g", 1, "m"))).error_code == GROUP_DENIED

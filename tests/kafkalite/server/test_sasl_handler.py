@@ -65,8 +65,17 @@ async def test_the_second_handshake_authenticates_again() -> None:
         assert (await client.ask(MetadataRequest(topics=None))).error_code == ErrorCode.NONE
 
 
-async def test_the_principal_may_not_change() -> None:
+async def test_a_session_without_an_end_is_not_begun_again() -> None:
     async with broker(SASL_LISTENER) as running, Users(running) as users:
+        client = await users.user("alice")
+        answer = await client.ask(SaslHandshakeRequest("PLAIN"), 1)
+        assert answer.error_code == ErrorCode.ILLEGAL_SASL_STATE
+        assert (await client.ask(MetadataRequest(topics=None))).error_code == ErrorCode.NONE
+
+
+async def test_the_principal_may_not_change() -> None:
+    configs = {**SASL_LISTENER, "connections.max.reauth.ms": "60000"}
+    async with broker(configs) as running, Users(running) as users:
         client = await users.user("alice")
         answer = await log_in(client, "bob", "b")
         assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
@@ -97,6 +106,19 @@ async def test_an_oversized_token_closes() -> None:
         chunks = encode_request(3, 8, 1, "c" * 3000, wide)
         await client.stream.send_all(b"".join(map(bytes, chunks)))
         assert await client.frame()
+
+
+async def test_an_oversized_token_closes_when_logging_in_again() -> None:
+    configs = {
+        **SASL_LISTENER,
+        "sasl.server.max.receive.size": "1000",
+        "connections.max.reauth.ms": "60000",
+    }
+    async with broker(configs) as running, Users(running) as users:
+        client = await users.user("alice")
+        await client.ask(SaslHandshakeRequest("PLAIN"), 1)
+        await client.stream.send_all((2000).to_bytes(4))  # and nothing of the frame
+        assert await client.is_closed()
 
 
 @pytest.mark.parametrize(

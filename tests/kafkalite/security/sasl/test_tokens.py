@@ -201,6 +201,72 @@ def test_an_unsecured_token_that_is_refused(claims: dict[str, Any]) -> None:
         loose()(unsecured(claims))
 
 
+GOOD = '"exp": 32503680000'
+
+
+@pytest.mark.parametrize(
+    ("claims", "user"),
+    [
+        (f'{{"sub": true, {GOOD}}}', "true"),
+        (f'{{"sub": null, {GOOD}}}', "null"),
+        (f'{{"sub": "alice", {GOOD}}} and more', "alice"),
+        (f' \n{{"sub": "alice", "sub": "bob", {GOOD}}}', "bob"),
+        (f'{{"sub": "\\u00a0", {GOOD}}}', "\u00a0"),
+        (f'{{"sub": "alice", {GOOD}, "scope": null}}', "alice"),
+        (f'{{"sub": "alice", {GOOD}, "scope": {{"a": 1}}}}', "alice"),
+    ],
+)
+def test_claims_are_read_as_by_kafka(claims: str, user: str) -> None:
+    """It makes a text of what is no number and no list, and looks at the first value alone."""
+    assert loose()(spelled(claims)).user == user
+
+
+def test_a_scope_is_a_text() -> None:
+    scopes = ["true", "null", "1", "1.5E10", "x"]
+    claims = f'{{"sub": "alice", {GOOD}, "scope": [true, null, 1, 1.5e10, " x ", {{}}, []]}}'
+    assert loose(RequiredScope=" ".join(scopes))(spelled(claims)).user == "alice"
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        f'{{"sub": {{"a": 1}}, {GOOD}}}',
+        f'{{"sub": 5, {GOOD}}}',
+        f'{{"sub": ["alice"], {GOOD}}}',
+        f'{{"sub": "\\u0001 ", {GOOD}}}',
+        f'{{"sub": "alice", {GOOD}, "iat": null}}',
+        f'{{"sub": "alice", {GOOD}, "scope": 5}}',
+        f'{{"sub": "alice", {GOOD}, "x": NaN}}',
+        '{"sub": "alice", "exp": true}',
+        "[1]",
+        "",
+    ],
+)
+def test_claims_that_are_refused(claims: str) -> None:
+    with pytest.raises(InvalidToken):
+        loose()(spelled(claims))
+
+
+@pytest.mark.parametrize("header", ["{}", "[1]", "1", "", '"alg"'])
+def test_a_token_without_an_algorithm_closes_as_in_kafka(header: str) -> None:
+    with pytest.raises(ProtocolViolation):
+        loose()(spelled(f'{{"sub": "alice", {GOOD}}}', header))
+
+
+@pytest.mark.parametrize("header", ['{"alg": null}', '{"alg": ["none"]}', '{"alg": 1}', "no JSON"])
+def test_an_algorithm_that_is_another(header: str) -> None:
+    with pytest.raises(InvalidToken):
+        loose()(spelled(f'{{"sub": "alice", {GOOD}}}', header))
+
+
+@pytest.mark.parametrize("more", ["+", "/", "~", "A"])
+def test_a_part_that_is_no_base64_for_urls(more: str) -> None:
+    header, claims, _ = spelled(f'{{"sub": "alice", {GOOD}}}').split(".")
+    padding = "A" * (-len(claims) % 4)
+    with pytest.raises(InvalidToken):
+        loose()(f"{header}.{claims}{padding}{more}.")
+
+
 def test_a_signed_token_is_not_unsecured() -> None:
     with pytest.raises(InvalidToken):
         loose()(token())
@@ -248,13 +314,10 @@ def test_a_name_that_cannot_be_written() -> None:
     assert validator()(token(sub="al\ud800ice")).user == "al?ice"
 
 
-def spelled(claims: str) -> str:
+def spelled(claims: str, header: str = '{"alg": "none"}') -> str:
     """A token that nobody has signed."""
 
     def part(text: str) -> str:
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
-    return f"{part(NONE)}.{part(claims)}."
-
-
-NONE = '{"alg": "none"}'
+    return f"{part(header)}.{part(claims)}."
