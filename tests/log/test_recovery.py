@@ -1,6 +1,7 @@
 """Opening what a crash left: torn tails, damaged bytes, files half way in or out."""
 
 import shutil
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,12 @@ import pytest
 
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import segment_file
+from kafkalite.log.open_files import FileSlice
+from kafkalite.log.reading import offset_for_timestamp
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import iterate_batches
+from tests.log.conftest import START_MS
 
 SMALL = LogConfig(segment_bytes=300, index_interval_bytes=50)
 
@@ -254,3 +259,35 @@ def test_a_closed_log_whose_last_batches_are_damaged_is_not_opened_as_a_shorter_
         disk.log(clean_shutdown=True)
     assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
     assert path.read_bytes() == bytes(data)
+
+
+@pytest.mark.parametrize("entry", [(0, -8), (0, 10**9), (0, 3), (0, 150), (-7, 100)])
+def test_a_damaged_entry_of_the_offset_index_hides_no_record(
+    disk: Any, values: Any, entry: tuple[int, int]
+) -> None:
+    """It has no checksum. Nothing below the recovery point is scanned, so that nobody repairs it."""
+    log = filled(disk)
+    second = log.segments.base_offsets[1]
+    log.close()
+    index = segment_file(disk.root / "topic-0", second, ".index")
+    index.write_bytes(struct.pack(">ii", *entry) * 5)
+    log = disk.log(config=SMALL, clean_shutdown=True)
+    assert values(log) == expected(20)
+    for offset in range(20):
+        found = log.read(offset, 1 << 20, upper_bound=log.log_end_offset)
+        assert isinstance(found.records, FileSlice)
+        first = next(iterate_batches(found.records.read()))
+        assert (first.base_offset, first.is_valid()) == (offset, True)
+    assert offset_for_timestamp(log, START_MS) == (START_MS, 0)
+
+
+def test_a_damaged_entry_of_the_last_segment_s_index_does_not_hide_its_end(
+    disk: Any, values: Any
+) -> None:
+    log = filled(disk)
+    log.close()
+    last = log.segments.active
+    index = segment_file(disk.root / "topic-0", last.base_offset, ".index")
+    index.write_bytes(struct.pack(">ii", 1, 2**31 - 1))
+    log = disk.log(config=SMALL, clean_shutdown=True)
+    assert (log.log_end_offset, values(log)) == (20, expected(20))
