@@ -1,7 +1,7 @@
 """Sinks of encoded batches: a data directory while no broker runs, or the network.
 
 Into a data directory, a new topic appears whole: its logs are written first, the metadata that
-makes it a topic last, and a log that belongs to no topic is set aside by the next broker. The files
+makes it a topic last, and a log without a topic's id is removed by the next broker. The files
 are written by kafkalite's own log, so segments, indexes and snapshots are those of a broker.
 """
 
