@@ -161,13 +161,15 @@ class LogDirectory:
         """
         found: list[StoredPartition] = []
         for name in self.files.names(self.path):
-            if name.endswith(DELETED_DIRECTORY_SUFFIX):
-                self._deleted.add_directory(self.path / name)
+            path = self.path / name
             current_name = without_future(name)
             parsed = parse_partition_directory(current_name)
-            if parsed is None:
+            is_deleted = name.endswith(DELETED_DIRECTORY_SUFFIX)
+            if not (parsed or is_deleted) or not self.files.is_directory(path):
                 continue
-            path = self.path / name
+            if parsed is None:
+                self._deleted.add_directory(path)
+                continue
             try:
                 topic_id = read_topic_id(self.files, path / PARTITION_METADATA)
             except CorruptCheckpoint as error:

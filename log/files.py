@@ -149,6 +149,9 @@ class Files:
     def exists(self, path: Path) -> bool:
         return os.path.exists(path)
 
+    def is_directory(self, path: Path) -> bool:
+        return os.path.isdir(path)
+
     def names(self, directory: Path) -> list[str]:
         return os.listdir(directory)
 
