@@ -31,9 +31,9 @@ from kafkalite.log.directory_checkpoints import DirectoryCheckpoints
 from kafkalite.log.directory_lock import DirectoryLock
 from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.files import (
-    DELETED_DIRECTORY_SUFFIX,
     PARTITION_METADATA,
     future_directory,
+    is_deleted_directory,
     parse_partition_directory,
     stray_directory,
     without_future,
@@ -164,7 +164,7 @@ class LogDirectory:
             path = self.path / name
             current_name = without_future(name)
             parsed = parse_partition_directory(current_name)
-            is_deleted = name.endswith(DELETED_DIRECTORY_SUFFIX)
+            is_deleted = is_deleted_directory(name)
             if not (parsed or is_deleted) or not self.files.is_directory(path):
                 continue
             if parsed is None:
