@@ -143,7 +143,7 @@ class PartitionLogs:
         """
         deleted, image.deleted_topic_ids = image.deleted_topic_ids or set(), None
         for stored in self._without(lambda stored: _state_of(stored, image) is not None):
-            if stored.topic_id in deleted or self.manager.is_unfinished(stored):
+            if stored.topic_id in deleted or self.manager.is_empty(stored):
                 logger.warning("%s: belongs to no topic, removed", stored.path)
                 self.manager.discard(stored)
             else:
