@@ -41,7 +41,7 @@ from kafkalite.group_coordinator.state_log import OffsetLog, StateRecord
 from kafkalite.group_coordinator.timers import AT_ONCE, Timer, Timers
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.api_codec import drained
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.interventions import Interventions
@@ -227,7 +227,11 @@ class GroupCoordinator:
             for entry in self._log.replay(partition) if self.shards.is_wanted(shard) else ():
                 if (needed := to_import(entry)) is not None:
                     yield needed
-                shard.apply(entry, now_ms)
+                try:
+                    shard.apply(entry, now_ms)
+                except (ProtocolViolation, KafkaError) as error:
+                    self._log.take_offline(partition, error)
+                    break
                 yield None
                 if not self.shards.is_wanted(shard):
                     return

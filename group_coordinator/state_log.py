@@ -110,6 +110,10 @@ class OffsetLog(Protocol):
         """All that is in the partition, in order."""
         ...
 
+    def take_offline(self, partition: int, reason: Exception) -> None:
+        """Serve the partition no more: it has a record that nobody can read."""
+        ...
+
 
 class CommitEncoder:
     """Encodes what a group commits for one topic at one time.

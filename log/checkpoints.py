@@ -52,10 +52,13 @@ def write_lines(files: Files, path: Path, entries: Iterable[str], *, sync: bool 
 
 
 def read_offsets(files: Files, path: Path) -> dict[TopicPartition, int]:
-    """An offset checkpoint: (topic, partition) to offset. Raises CorruptCheckpoint, OSError."""
+    """An offset checkpoint: (topic, partition) to offset. Raises CorruptCheckpoint, OSError.
+
+    What is below zero is no offset, and counts as zero, as in Kafka.
+    """
     try:
         return {
-            (topic, int(partition)): int(offset)
+            (topic, int(partition)): max(0, int(offset))
             for topic, partition, offset in read_lines(files, path)
         }
     except ValueError as error:

@@ -188,7 +188,7 @@ class Compaction:
         self, segment: LogSegment, start: int, transactions: CleanedTransactions
     ) -> Generator[Step, None, bool]:
         """Note the segment's keys; True if the map is full."""
-        _, position = segment.offset_index.lookup(start)
+        position = segment.indexed_position(start)
         for place, batch in segment.batches(position, must_be_whole=True, most_bytes=LARGE_BYTES):
             self._step_bytes += batch.size_bytes
             batch, data = yield from self._whole(segment, place, batch)

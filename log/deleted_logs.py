@@ -1,8 +1,8 @@
 """Deleted logs of a data directory, on their way off the disk.
 
 A deleted log is offline at once. A later step renames its directory to `...-delete`, and its files
-are removed after `file.delete.delay.ms`. After a crash the next start removes it: the log belongs
-to no topic, or its directory ends in `-delete`. Source: Kafka's LogManager.asyncDelete,
+are removed after `file.delete.delay.ms`. After a crash the next start removes it: its topic is
+deleted in the metadata, or its directory ends in `-delete`. Source: Kafka's LogManager.asyncDelete,
 deleteLogs.
 """
 

@@ -31,9 +31,9 @@ from kafkalite.log.directory_checkpoints import DirectoryCheckpoints
 from kafkalite.log.directory_lock import DirectoryLock
 from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.files import (
-    DELETED_DIRECTORY_SUFFIX,
     PARTITION_METADATA,
     future_directory,
+    is_deleted_directory,
     parse_partition_directory,
     stray_directory,
     without_future,
@@ -161,13 +161,15 @@ class LogDirectory:
         """
         found: list[StoredPartition] = []
         for name in self.files.names(self.path):
-            if name.endswith(DELETED_DIRECTORY_SUFFIX):
-                self._deleted.add_directory(self.path / name)
+            path = self.path / name
             current_name = without_future(name)
             parsed = parse_partition_directory(current_name)
-            if parsed is None:
+            is_deleted = is_deleted_directory(name)
+            if not (parsed or is_deleted) or not self.files.is_directory(path):
                 continue
-            path = self.path / name
+            if parsed is None:
+                self._deleted.add_directory(path)
+                continue
             try:
                 topic_id = read_topic_id(self.files, path / PARTITION_METADATA)
             except CorruptCheckpoint as error:
@@ -223,8 +225,9 @@ class LogDirectory:
                 now_ms=self.now_ms,
                 open_files=self.open_files,
                 log_start_offset=self._checkpoints.log_start_offsets.get(key, 0),
-                recovery_point=self._checkpoints.recovery_points.get(key, 0),
+                recovery_point=self._checkpoints.recovery_point(key),
                 clean_shutdown=self.was_clean_shutdown,
+                cleaned_up_to=self._checkpoints.cleaned_up_to.get(key, 0),
                 on_failure=self.failed,
                 trouble=self._trouble,
                 flush_requests=self.flush_requests,

@@ -19,6 +19,7 @@ from kafkalite.log.checkpoints import (
     write_offsets,
 )
 from kafkalite.log.files import (
+    CLEANER_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
@@ -39,6 +40,9 @@ class DirectoryCheckpoints:
         self.recovery_points = self._read(RECOVERY_POINT_CHECKPOINT)
         self.log_start_offsets = self._read(LOG_START_OFFSET_CHECKPOINT)
         self.high_watermarks = self._read(HIGH_WATERMARK_CHECKPOINT)
+        # Written by the cleaner alone.
+        self.cleaned_up_to = self._read(CLEANER_CHECKPOINT)
+        self._has_recovery_points = bool(self.recovery_points)
         # The content of each file, if this broker has written it.
         self._written: dict[str, dict[TopicPartition, int]] = {}
         # Two jobs write, in threads of their own, and by way of the same temporary files.
@@ -52,9 +56,21 @@ class DirectoryCheckpoints:
             _logger.warning("%s", error)
             return {}
 
+    def recovery_point(self, key: TopicPartition) -> int | None:
+        """As the last broker left it; 0 if the log is younger than the file.
+
+        None if there was no file, or none with an entry: then it may have been anywhere.
+        """
+        return self.recovery_points.get(key, 0) if self._has_recovery_points else None
+
     def forget(self, key: TopicPartition) -> None:
         """Drop a deleted log's offsets."""
-        for offsets in (self.recovery_points, self.log_start_offsets, self.high_watermarks):
+        for offsets in (
+            self.recovery_points,
+            self.log_start_offsets,
+            self.high_watermarks,
+            self.cleaned_up_to,
+        ):
             offsets.pop(key, None)
 
     def steps(

@@ -49,6 +49,7 @@ FUTURE_DIRECTORY_SUFFIX = "-future"
 LONGEST_NAME = 255
 
 _SEGMENT_FILE = re.compile(r"(\d{20})(\.[a-z]+)(\.deleted|\.cleaned|\.swap)?")
+_DELETED_DIRECTORY = re.compile(r".*-\d+\.[^.]+" + DELETED_DIRECTORY_SUFFIX)
 _FUTURE_DIRECTORY = re.compile(r"(.+)\.[^.]+" + FUTURE_DIRECTORY_SUFFIX)
 
 
@@ -89,6 +90,11 @@ def deleted_directory(name: str) -> str:
     As in Kafka, a long topic name is cut so that the file system takes the name.
     """
     return _marked_directory(name, DELETED_DIRECTORY_SUFFIX)
+
+
+def is_deleted_directory(name: str) -> bool:
+    """True for `topic-partition.<unique>-delete` alone: another name is somebody else's."""
+    return _DELETED_DIRECTORY.fullmatch(name) is not None
 
 
 def stray_directory(name: str) -> str:
@@ -148,6 +154,9 @@ class Files:
 
     def exists(self, path: Path) -> bool:
         return os.path.exists(path)
+
+    def is_directory(self, path: Path) -> bool:
+        return os.path.isdir(path)
 
     def names(self, directory: Path) -> list[str]:
         return os.listdir(directory)

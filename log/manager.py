@@ -18,6 +18,7 @@ from kafkalite.log.checkpoints import TopicPartition
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory, StoredPartition
 from kafkalite.log.disk_wait import DiskWait, Pieces, Waits
+from kafkalite.log.files import LOG_SUFFIX
 from kafkalite.log.flushing import Flush, has_unflushed_roll, is_flush_due
 from kafkalite.log.future_log import Assign, LogMove
 from kafkalite.log.log import Log
@@ -63,6 +64,12 @@ class LogManager:
                         self._stored[key].append(directory)
                     found.append(stored)
         return found
+
+    def is_empty(self, stored: StoredPartition) -> bool:
+        """True if a found partition has no batch. Raises OSError."""
+        files = self.directories[0].files
+        logs = [name for name in files.names(stored.path) if name.endswith(LOG_SUFFIX)]
+        return not any(files.size(stored.path / name) for name in logs)
 
     def discard(self, stored: StoredPartition) -> None:
         """Remove a found partition that has no topic. Raises OSError."""

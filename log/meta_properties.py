@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import META_PROPERTIES, Files
-from kafkalite.wire.kafka_uuid import new_kafka_uuid
+from kafkalite.wire.kafka_uuid import new_kafka_uuid, parse_kafka_uuid
 
 
 class MetaProperties(NamedTuple):
@@ -41,17 +41,15 @@ def read_meta_properties(directory: Path, files: Files) -> MetaProperties | None
         return None
     except UnicodeDecodeError as error:
         raise InconsistentDataDirectory(f"{path}: {error}") from error
-    properties = dict(
-        line.replace("\\", "").split("=", 1)
-        for line in lines
-        if "=" in line and not line.startswith("#")
-    )
+    pairs = (line.replace("\\", "").partition("=") for line in lines if line[:1] not in "#!")
+    properties = {name.strip(): value.strip() for name, _, value in pairs}
     if properties.get("version") != "1":
         raise InconsistentDataDirectory(f"{path}: version 1 expected")
+    directory_id = properties.get("directory.id", "")
     try:
-        return MetaProperties(
-            properties["cluster.id"], int(properties["node.id"]), properties.get("directory.id", "")
-        )
+        if directory_id:
+            parse_kafka_uuid(directory_id)
+        return MetaProperties(properties["cluster.id"], int(properties["node.id"]), directory_id)
     except (KeyError, ValueError) as error:
         raise InconsistentDataDirectory(f"{path}: {error} is missing or wrong") from error
 

@@ -25,8 +25,9 @@ def open_log(
     now_ms: Callable[[], int],
     open_files: OpenFiles | None = None,
     log_start_offset: int = 0,
-    recovery_point: int = 0,
+    recovery_point: int | None = 0,
     clean_shutdown: bool = False,
+    cleaned_up_to: int = 0,
     on_failure: Callable[[OSError], None] | None = None,
     trouble: SaidOnce | None = None,
     flush_requests: FlushRequests | None = None,
@@ -36,8 +37,10 @@ def open_log(
     Args:
         directory: `topic-partition`; made if it is not there.
         now_ms: the clock, milliseconds since 1970.
-        log_start_offset, recovery_point: as checkpointed; 0 if never.
+        log_start_offset: as checkpointed; 0 if never.
+        recovery_point: the same; None if the checkpoint is lost.
         clean_shutdown: True if the last broker closed the log: nothing is scanned then.
+        cleaned_up_to: below it the log was compacted, by whatever broker.
         on_failure: called when the disk breaks.
         trouble: logs errors that pass, such as a full disk; shared by the logs of a directory.
         flush_requests: takes the flushes that appends ask for; without one, appends flush.
@@ -55,6 +58,7 @@ def open_log(
         log_start_offset=log_start_offset,
         recovery_point=recovery_point,
         clean_shutdown=clean_shutdown,
+        cleaned_up_to=cleaned_up_to,
     ).load()
     return Log(
         directory,

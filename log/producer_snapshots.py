@@ -98,6 +98,12 @@ class ProducerSnapshots:
         """The offset of the latest snapshot, -1 if there is none."""
         return self._offsets[-1] if self._offsets else -1
 
+    def up_to(self, offset: int) -> ProducerSnapshots:
+        """Those at or before `offset`, to load from."""
+        some = ProducerSnapshots(self._directory, self._files)
+        some._offsets = [each for each in self._offsets if each <= offset]
+        return some
+
     def moved_to(self, directory: Path) -> None:
         self._directory = directory
 

@@ -138,11 +138,26 @@ class ReadableSegment:
             most_bytes=most_bytes,
         )
 
+    def indexed_position(self, offset: int) -> int:
+        """Where the offset index says to look for `offset`: a batch up to it begins there.
+
+        Indexes have no checksum. An entry where no such batch begins is damaged: then it is the
+        segment's start, from where a search takes longer, and loses no record.
+        """
+        _, position = self.offset_index.lookup(offset)
+        if not 0 < position < self.size:
+            return 0
+        try:
+            first = next(self.batches(position, headers_only=True), None)
+        except KafkaError:
+            first = None
+        return position if first is not None and first[1].base_offset <= offset else 0
+
     def find(self, offset: int) -> tuple[int, RecordBatch] | None:
         """(position, header) of the first batch that ends at or after `offset`, or None."""
         start = self._recent.position_before(offset)
         if start is None:
-            _, start = self.offset_index.lookup(offset)
+            start = self.indexed_position(offset)
         for position, batch in self.batches(start, headers_only=True):
             if batch.last_offset >= offset:
                 return position, batch
@@ -187,7 +202,7 @@ class ReadableSegment:
     def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampAndOffset | None:
         """The first record from `from_offset` on that is not earlier than `timestamp`, or None."""
         _, offset = self.time_index.lookup(timestamp)
-        _, start = self.offset_index.lookup(max(offset, from_offset))
+        start = self.indexed_position(max(offset, from_offset))
         for position, batch in self.batches(start, headers_only=True):
             if batch.max_timestamp < timestamp or batch.last_offset < from_offset:
                 continue
@@ -235,7 +250,7 @@ class ReadableSegment:
 
         A torn last batch is an error: the file of a closed log has none.
         """
-        _, position = self.offset_index.last()
+        position = self.indexed_position(self.offset_index.last()[0])
         next_offset = self.base_offset
         for _, batch in self.batches(position, headers_only=True, must_be_whole=True):
             next_offset = batch.next_offset
@@ -243,7 +258,7 @@ class ReadableSegment:
 
     def _scan_largest(self) -> TimestampAndOffset:
         largest = TimestampAndOffset(*self.time_index.last())
-        _, position = self.offset_index.lookup(largest.offset)
+        position = self.indexed_position(largest.offset)
         for _, batch in self.batches(position, headers_only=True):
             if batch.max_timestamp > largest.timestamp:
                 largest = TimestampAndOffset(batch.max_timestamp, batch.last_offset)

@@ -128,7 +128,8 @@ def offset_for_timestamp(log: LogState, timestamp: int) -> TimestampAndOffset | 
     """The first record that is not earlier than `timestamp`, if there is one.
 
     Kafka looks into one segment only, the first with such a record, even if that one was deleted
-    with DeleteRecords: then there is none, whatever is behind it.
+    with DeleteRecords: then there is none, whatever is behind it. A segment without a time (its
+    time index may be lost) goes by its file's.
 
     Raises:
         KafkaError: KAFKA_STORAGE_ERROR, CORRUPT_MESSAGE.
@@ -138,7 +139,7 @@ def offset_for_timestamp(log: LogState, timestamp: int) -> TimestampAndOffset | 
         segments = list(log.segments)
         _have_times(segments)
         for segment in segments:
-            if segment.size and segment.largest.timestamp >= timestamp:
+            if segment.size and segment.largest_or_modified_ms() >= timestamp:
                 return segment.find_timestamp(timestamp, log.log_start_offset)
     except OSError as error:
         raise log.storage_error(error) from error

@@ -3,7 +3,8 @@
 1. Files on their way out or in are put right. `.deleted` and `.cleaned` are removed. A `.swap` is
   complete: the segments that it replaces are removed, and it takes their place.
 2. After an unclean shutdown, segments after the recovery point are scanned: every checksum, up to
-  the first batch that is torn or wrong. The log ends there. The indexes are rebuilt on the way.
+  the first batch that is torn or wrong. The log ends there. The indexes are rebuilt on the way. An
+  earlier segment is scanned if it has no sound index, alone: what follows it is on the disk.
 3. Leader epochs after the log's end are removed. The producers' state is that of the last
   snapshot, brought forward over the batches after it.
 
@@ -13,11 +14,13 @@ Source: Kafka's LogLoader, LogSegment.recover, UnifiedLog.rebuildProducerState.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from kafkalite.log.files import (
+    CLEAN_SHUTDOWN,
     CLEANED_SUFFIX,
     DELETED_SUFFIX,
     LOG_SUFFIX,
@@ -63,17 +66,21 @@ class LogLoader:
         now_ms: int,
         index_interval_bytes: int,
         log_start_offset: int,
-        recovery_point: int,
+        recovery_point: int | None,
         clean_shutdown: bool,
+        cleaned_up_to: int = 0,
     ) -> None:
+        """`recovery_point` None: unknown. Below `cleaned_up_to` the log was compacted."""
         self._directory = directory
         self._open_files = open_files
         self._files: Files = open_files.files
         self._now_ms = now_ms
         self._index_interval_bytes = index_interval_bytes
         self._log_start_offset = log_start_offset
-        self._recovery_point = recovery_point
+        self._recovery_point = recovery_point or 0
+        self._knows_recovery_point = recovery_point is not None
         self._clean_shutdown = clean_shutdown
+        self._cleaned_up_to = cleaned_up_to
         self._is_compacted = False  # True if the segment recovered last has gaps in it
         self._segments = Segments()
         self._epochs = LeaderEpochs(directory, self._files)
@@ -187,17 +194,37 @@ class LogLoader:
                     self._files.unlink(segment_file(self._directory, base_offset, suffix))
 
     def _to_recover(self, names: set[str]) -> list[LogSegment]:
-        """The segments to scan: after the recovery point, or from the first bad index on."""
-        segments = list(self._segments)
-        first = len(segments)
-        if not self._clean_shutdown:
-            unflushed = self._segments.since(self._recovery_point)
-            first -= len(unflushed)
-        for i, segment in enumerate(segments[:first]):
+        """The segments to scan, after the recovery point; earlier ones get their indexes back."""
+        unflushed = [] if self._clean_shutdown else self._segments.since(self._recovery_point)
+        first = unflushed[0] if unflushed else None
+        for segment in self._segments:
+            if segment is first:
+                break
             if not _has_indexes(segment, names) or not segment.transaction_index.is_sound():
                 _logger.warning("%s: index missing or damaged, rebuilding it", segment.file.path)
-                return segments[i:]
-        return segments[first:]
+                self._recover_segment(segment, self._state_before(segment))
+                self._segments.note_aborts(segment)
+        if self._clean_shutdown and self._has_needless_tail():
+            return [self._segments.active]
+        return unflushed
+
+    def _has_needless_tail(self) -> bool:
+        """True if something is behind all that the last broker closed the log with.
+
+        Raises KafkaError(CORRUPT_MESSAGE): not all of that is there. A shorter log would give its
+        offsets a second time.
+        """
+        if not len(self._segments):
+            return False
+        segment = self._segments.active
+        try:
+            segment.next_offset()
+        except KafkaError as error:
+            if 0 < self._recovery_point <= _intact_end(segment):
+                return True
+            hint = f"without {CLEAN_SHUTDOWN} in the data directory the log is cut there"
+            raise KafkaError(error.code, f"{error.message} ({hint})") from error
+        return False
 
     def _recover(self, segments: list[LogSegment]) -> int:
         """Scan the segments; returns the log's end offset."""
@@ -206,14 +233,11 @@ class LogLoader:
         next_offset = first
         is_whole = True
         for segment in segments:
-            # A disk may have kept a later segment's bytes and lost an earlier one's. Kafka does not
-            # look for this, and leaves such gaps between compacted segments. Here compaction leaves
-            # none. Compacted segments are flushed, so none of them is lost.
-            if segment.base_offset > next_offset and not self._is_compacted:
+            if segment.base_offset > next_offset and not self._may_be_gap(segment.base_offset):
                 is_whole = False
             if is_whole:
                 self._snapshots.take(self._state)
-                next_offset, is_whole = self._recover_segment(segment)
+                next_offset, is_whole = self._recover_segment(segment, self._state)
                 self._segments.note_aborts(segment)
             else:
                 _logger.warning("%s: after a loss, removed", segment.file.path)
@@ -222,8 +246,20 @@ class LogLoader:
                 self._snapshots.remove_at(segment.base_offset)
         return next_offset
 
-    def _recover_segment(self, segment: LogSegment) -> tuple[int, bool]:
-        """Scan a segment and cut it after its last good batch.
+    def _may_be_gap(self, offset: int) -> bool:
+        """True if offsets may be missing before the segment that begins at `offset`.
+
+        A disk may have kept a later segment's bytes and lost an earlier one's: then what is behind
+        must go. Kafka does not look for this, and its compaction leaves such gaps (ours does not).
+        So they count as a loss only where the recovery point tells that the disk may not have had
+        all, and nothing was compacted: compacted segments are flushed.
+        """
+        return (
+            not self._knows_recovery_point or offset <= self._cleaned_up_to or self._is_compacted
+        )
+
+    def _recover_segment(self, segment: LogSegment, state: ProducerState) -> tuple[int, bool]:
+        """Scan a segment and cut it after its last good batch; `state` is that before it.
 
         Returns the next offset, and True if every batch was good.
         """
@@ -251,8 +287,8 @@ class LogLoader:
                     self._index_interval_bytes,
                 )
                 self._epochs.note(batch.partition_leader_epoch, batch.base_offset)
-                completed = self._state.replay(batch)
-                aborted = None if completed is None else self._state.complete(completed)
+                completed = state.replay(batch)
+                aborted = None if completed is None else state.complete(completed)
                 if aborted is not None:
                     segment.transaction_index.append(aborted)
                 end = position + batch.size_bytes
@@ -293,6 +329,14 @@ class LogLoader:
 
     # -- 3. producers
 
+    def _state_before(self, segment: LogSegment) -> ProducerState:
+        """The producers' state as it was where a segment begins."""
+        state = ProducerState(without_future(self._directory.name))
+        first_offset = self._segments.first.base_offset
+        self._snapshots.up_to(segment.base_offset).load_latest(state, first_offset)
+        replay_producers(self._segments, state, segment.base_offset)
+        return state
+
     def _load_producers(self, first_offset: int, up_to: int) -> None:
         """Load the producers' state as it was at offset `up_to`.
 
@@ -322,6 +366,17 @@ def replay_producers(segments: Segments, state: ProducerState, up_to: int) -> No
             completed = state.replay(segment.whole(position, batch) if batch.is_control else batch)
             if completed is not None:
                 state.complete(completed)
+
+
+def _intact_end(segment: LogSegment) -> int:
+    """The offset after the last batch before the first that is torn or wrong."""
+    end = segment.base_offset
+    with suppress(KafkaError):
+        for _, batch in segment.batches():
+            if not batch.is_valid():
+                break
+            end = batch.next_offset
+    return end
 
 
 def _is_plain_segment_file(name: str) -> bool:

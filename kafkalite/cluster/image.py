@@ -122,6 +122,8 @@ class MetadataImage:
         self.racks: dict[int, str] = {}
         self.topics: dict[str, TopicState] = {}
         self.topics_by_id: dict[UUID, TopicState] = {}
+        # Those that a start finds deleted in the log; not kept up to date after it.
+        self.deleted_topic_ids: set[UUID] | None = set()
         # Names that differ only in '.' and '_' would collide in the names of metrics.
         self.topics_by_unified_name: dict[str, set[str]] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
@@ -186,6 +188,8 @@ class MetadataImage:
 
     def _remove_topic(self, record: RemoveTopicRecord) -> None:
         topic = self.topics_by_id.pop(record.topic_id)
+        if self.deleted_topic_ids is not None:
+            self.deleted_topic_ids.add(record.topic_id)
         del self.topics[topic.name]
         names = self.topics_by_unified_name[unified(topic.name)]
         names.discard(topic.name)

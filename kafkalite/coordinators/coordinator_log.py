@@ -125,6 +125,10 @@ class ConsumerOffsetsLog:
             for batches in _chunks_of(log, REPLAYED_BYTES):
                 yield from _replayed(batches)
 
+    def take_offline(self, partition: int, reason: Exception) -> None:
+        """Serve the partition no more: it has a record that nobody can read."""
+        take_offline(self._partition(partition).log, reason)
+
     def _partition(self, partition: int) -> Partition:
         topic = self._by_name.get(OFFSETS_TOPIC)
         if topic is None or partition >= len(topic.partitions):
@@ -148,8 +152,12 @@ def offline_if_damaged(log: Log) -> Generator[None]:
     try:
         yield
     except (KafkaError, ProtocolViolation) as error:
-        log.offline_reason = f"it cannot be read back: {error}"
-        logger.error("partition %s is offline: %s", log.name, log.offline_reason)
+        take_offline(log, error)
+
+
+def take_offline(log: Log, reason: Exception) -> None:
+    log.offline_reason = f"it cannot be read back: {reason}"
+    logger.error("partition %s is offline: %s", log.name, log.offline_reason)
 
 
 def decoded_records_of(

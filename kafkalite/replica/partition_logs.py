@@ -136,16 +136,19 @@ class PartitionLogs:
         return self.manager.open_log(METADATA_TOPIC, 0, config, assigned=[first.directory_id])
 
     def remove_strays(self, image: MetadataImage) -> None:
-        """Remove the logs of partitions that do not exist: a deletion that a crash cut short.
+        """Remove what a deletion or a creation left that a crash cut short.
 
+        Other logs without a topic are set aside: the metadata may have been lost, not the topic.
         Raises OSError.
         """
-        for stored in self.manager.stored_partitions():
-            if stored.topic == METADATA_TOPIC:
-                continue
-            if _state_of(stored, image) is None:
+        deleted, image.deleted_topic_ids = image.deleted_topic_ids or set(), None
+        for stored in self._without(lambda stored: _state_of(stored, image) is not None):
+            if stored.topic_id in deleted or self.manager.is_empty(stored):
                 logger.warning("%s: belongs to no topic, removed", stored.path)
                 self.manager.discard(stored)
+            else:
+                aside = self.manager.set_aside(stored)
+                logger.warning("%s belongs to no topic: renamed to %s", stored.path, aside.name)
         for _ in self.manager.unlink_deleted():
             pass
 
@@ -155,13 +158,22 @@ class PartitionLogs:
         The first start of a data directory in a cluster may meet what was the topics of a broker
         of its own. Raises OSError. Source: LogManager.isStrayReplica, asyncDelete.
         """
-        for stored in self.manager.stored_partitions():
-            if stored.topic == METADATA_TOPIC:
-                continue
+
+        def is_here(stored: StoredPartition) -> bool:
             state = _state_of(stored, image)
-            if state is None or node_id not in state.replicas:
-                aside = self.manager.set_aside(stored)
-                logger.warning("%s has no replica here: renamed to %s", stored.path, aside.name)
+            return state is not None and node_id in state.replicas
+
+        for stored in self._without(is_here):
+            aside = self.manager.set_aside(stored)
+            logger.warning("%s has no replica here: renamed to %s", stored.path, aside.name)
+
+    def _without(self, is_here: Callable[[StoredPartition], bool]) -> list[StoredPartition]:
+        """The partitions that were found and that are not here, but for the metadata's."""
+        return [
+            stored
+            for stored in self.manager.stored_partitions()
+            if stored.topic != METADATA_TOPIC and not is_here(stored)
+        ]
 
     def directory_id(self, topic: str, index: int) -> UUID | None:
         """The id of the data directory that holds a partition's log; None if none does."""

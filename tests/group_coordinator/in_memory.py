@@ -49,6 +49,9 @@ class MemoryLog:
     def replay(self, partition: int) -> Iterable[ReplayedRecord | ReplayedMarker]:
         return list(self.entries.get(partition, []))
 
+    def take_offline(self, partition: int, reason: Exception) -> None:
+        raise AssertionError(f"{partition}: {reason}")
+
 
 @dataclass
 class MemoryTopics:

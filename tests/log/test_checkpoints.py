@@ -61,6 +61,12 @@ def test_a_damaged_offset_checkpoint_is_told(path: Path, text: str) -> None:
         read_offsets(FILES, path)
 
 
+def test_what_is_below_zero_counts_as_zero(path: Path) -> None:
+    """A negative recovery point kept every Produce waiting for a flush that never came."""
+    path.write_text("0\n2\norders 0 -1\norders 1 7\n")
+    assert read_offsets(FILES, path) == {("orders", 0): 0, ("orders", 1): 7}
+
+
 def test_bytes_that_are_no_text_are_told(path: Path) -> None:
     path.write_bytes(b"0\n1\n\xff\xfe 0 1\n")
     with pytest.raises(CorruptCheckpoint):

@@ -67,3 +67,11 @@ def test_another_topics_log_is_not_taken(tmp_path: Path) -> None:
         with pytest.raises(KafkaError) as caught:
             directory.open_log("t", 0, LogConfig(), topic_id=uuid.uuid4())
         assert caught.value.code == ErrorCode.INCONSISTENT_TOPIC_ID
+
+
+def test_a_file_where_a_log_might_be_is_none(tmp_path: Path) -> None:
+    for name in ("notes-2026", f"t-0.{'0' * 32}-delete"):
+        (tmp_path / name).write_text("by hand")
+    with opened(tmp_path) as directory:
+        assert directory.partitions() == []
+        assert len(list(tmp_path.glob("*-*"))) == 2

@@ -15,6 +15,7 @@ from kafkalite.log.files import (
     UnsyncedFiles,
     deleted_directory,
     future_directory,
+    is_deleted_directory,
     parse_partition_directory,
     parse_segment_file,
     segment_file,
@@ -98,6 +99,12 @@ def test_a_marked_directory_s_name_fits_the_file_system(
     (tmp_path / name).mkdir()
     assert made("orders-0").startswith("orders-0.")
     assert parse_partition_directory(name) is None
+    assert is_deleted_directory(name) == (made is deleted_directory)
+
+
+@pytest.mark.parametrize("name", ["to-delete", "t-0-delete", "t.x-delete", "t-0.5ad1-delete-not"])
+def test_no_other_directory_is_a_deleted_log_s(name: str) -> None:
+    assert not is_deleted_directory(name)
 
 
 class ShortFiles(Files):

@@ -17,14 +17,23 @@ from kafkalite.log.meta_properties import (
 
 def test_kafkas_own_meta_properties_are_read(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_text(
-        "#\n#Fri Nov 21 09:00:00 UTC 2026\ncluster.id=MkU3OEVBNTcwNTJENDM2Qk\n"
-        "directory.id=a\\=b\nnode.id=3\nversion=1\n"
+        "#\n#Fri Nov 21 09:00:00 UTC 2026\n! by hand\ncluster.id = a\\=b\n"
+        "directory.id=MkU3OEVBNTcwNTJENDM2Qg\nnode.id = 3\nversion=1\n\n"
     )
     properties = read_meta_properties(tmp_path, FILES)
-    assert properties == ("MkU3OEVBNTcwNTJENDM2Qk", 3, "a=b")
+    assert properties == ("a=b", 3, "MkU3OEVBNTcwNTJENDM2Qg")
 
 
-@pytest.mark.parametrize("text", ["", "version=7\n", "version=1\nnode.id=x\n", "\xff"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "version=7\n",
+        "version=1\nnode.id=x\n",
+        "version=1\nnode.id=1\ncluster.id=a\ndirectory.id=hello\n",
+        "\xff",
+    ],
+)
 def test_meta_properties_that_say_nothing_are_refused(tmp_path: Path, text: str) -> None:
     (tmp_path / "meta.properties").write_text(text, encoding="latin-1")
     with pytest.raises(InconsistentDataDirectory):

@@ -163,6 +163,18 @@ def test_no_other_segment_is_searched_than_the_first_with_such_a_time(disk: Disk
     assert log.offset_for_timestamp(300) is None
 
 
+def test_a_segment_whose_time_index_is_lost_goes_by_its_file_s_time(disk: Disk) -> None:
+    config = LogConfig(segment_bytes=80)
+    log = disk.log(config=config)
+    for time in (100, 200, 300):
+        disk.append(log, b"x", timestamp=time)
+    first = log.segments.first.time_index.path
+    log.close()
+    first.write_bytes(b"")
+    log = disk.log(config=config, clean_shutdown=True)
+    assert log.offset_for_timestamp(50) == (100, 0)
+
+
 def test_the_first_record_with_the_largest_timestamp(disk: Disk) -> None:
     assert disk.log("empty-0").max_timestamp_offset() is None
     log = timed(disk, 100, 700, 300, 700, 200)

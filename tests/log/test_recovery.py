@@ -1,6 +1,7 @@
 """Opening what a crash left: torn tails, damaged bytes, files half way in or out."""
 
 import shutil
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,12 @@ import pytest
 
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import segment_file
+from kafkalite.log.open_files import FileSlice
+from kafkalite.log.reading import offset_for_timestamp
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import iterate_batches
+from tests.log.conftest import START_MS
 
 SMALL = LogConfig(segment_bytes=300, index_interval_bytes=50)
 
@@ -254,3 +259,100 @@ def test_a_closed_log_whose_last_batches_are_damaged_is_not_opened_as_a_shorter_
         disk.log(clean_shutdown=True)
     assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
     assert path.read_bytes() == bytes(data)
+
+
+@pytest.mark.parametrize("entry", [(0, -8), (0, 10**9), (0, 3), (0, 150), (-7, 100)])
+def test_a_damaged_entry_of_the_offset_index_hides_no_record(
+    disk: Any, values: Any, entry: tuple[int, int]
+) -> None:
+    """It has no checksum. Nothing below the recovery point is scanned, so that nobody repairs it."""
+    log = filled(disk)
+    second = log.segments.base_offsets[1]
+    log.close()
+    index = segment_file(disk.root / "topic-0", second, ".index")
+    index.write_bytes(struct.pack(">ii", *entry) * 5)
+    log = disk.log(config=SMALL, clean_shutdown=True)
+    assert values(log) == expected(20)
+    for offset in range(20):
+        found = log.read(offset, 1 << 20, upper_bound=log.log_end_offset)
+        assert isinstance(found.records, FileSlice)
+        first = next(iterate_batches(found.records.read()))
+        assert (first.base_offset, first.is_valid()) == (offset, True)
+    assert offset_for_timestamp(log, START_MS) == (START_MS, 0)
+
+
+def test_a_damaged_entry_of_the_last_segment_s_index_does_not_hide_its_end(
+    disk: Any, values: Any
+) -> None:
+    log = filled(disk)
+    log.close()
+    last = log.segments.active
+    index = segment_file(disk.root / "topic-0", last.base_offset, ".index")
+    index.write_bytes(struct.pack(">ii", 1, 2**31 - 1))
+    log = disk.log(config=SMALL, clean_shutdown=True)
+    assert (log.log_end_offset, values(log)) == (20, expected(20))
+
+
+def cut_last_batch(path: Path) -> None:
+    data = path.read_bytes()
+    path.write_bytes(data[: [batch.size_bytes for batch in iterate_batches(data)][0]])
+
+
+@pytest.mark.parametrize("known", [{"recovery_point": None}, {"cleaned_up_to": 20}])
+def test_a_gap_that_kafka_s_compaction_left_is_no_loss(
+    disk: Any, values: Any, known: dict[str, Any]
+) -> None:
+    """Nothing is missing between the offsets of either segment, only between the segments."""
+    log = filled(disk)
+    first, second = log.segments.base_offsets[:2]
+    log.close_files()
+    cut_last_batch(log_file(disk, first))
+    left = [b"000", *expected(20)[second:]]
+    log = disk.log(config=SMALL, **known)
+    assert (log.log_end_offset, values(log)) == (20, left)
+    log.close()
+    assert values(disk.log(config=SMALL, clean_shutdown=True)) == left
+
+
+def test_a_gap_after_the_recovery_point_is_a_loss(disk: Any, values: Any) -> None:
+    log = filled(disk)
+    first = log.segments.base_offsets[0]
+    log.close_files()
+    cut_last_batch(log_file(disk, first))
+    assert values(disk.log(config=SMALL)) == [b"000"]
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+def test_an_index_that_is_built_again_costs_nothing_behind_it(
+    disk: Any, values: Any, is_clean: bool
+) -> None:
+    """Not even where the batches of its segment are damaged, or all gone."""
+    log = filled(disk)
+    log.flush()
+    (first, second, third), end = log.segments.base_offsets[:3], log.log_end_offset
+    log.close() if is_clean else log.close_files()
+    for base in (first, second):
+        segment_file(disk.root / "topic-0", base, ".index").unlink()
+    data = bytearray(log_file(disk, first).read_bytes())
+    data[-1] ^= 1
+    log_file(disk, first).write_bytes(data)
+    log_file(disk, second).write_bytes(b"")
+    log = disk.log(config=SMALL, recovery_point=end, clean_shutdown=is_clean)
+    assert values(log) == [*expected(second - 1), *expected(20)[third:]]
+    assert disk.append(log, b"x") == 20
+
+
+@pytest.mark.parametrize("tail", [bytes(3), bytes(5000), b"\xff" * 80, b"garbage" * 30])
+def test_what_is_behind_all_that_was_closed_is_cut(disk: Any, values: Any, tail: bytes) -> None:
+    """Nothing that the last broker had is lost: it was at the checkpointed end."""
+    filled(disk, 4, LogConfig()).close()
+    with log_file(disk, 0).open("ab") as file:
+        file.write(tail)
+    with pytest.raises(KafkaError, match="kafka_cleanshutdown"):
+        disk.log(clean_shutdown=True, recovery_point=5)
+    with pytest.raises(KafkaError):
+        disk.log(clean_shutdown=True, recovery_point=None)
+    log = disk.log(clean_shutdown=True, recovery_point=4)
+    assert values(log) == expected(4)
+    assert disk.append(log, b"x") == 4
+    assert values(log) == [*expected(4), b"x"]

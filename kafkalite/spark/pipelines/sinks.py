@@ -1,8 +1,9 @@
 """Sinks of encoded batches: a data directory while no broker runs, or the network.
 
 Into a data directory, a new topic appears whole: its logs are written first, the metadata that
-makes it a topic last, and a log that belongs to no topic is removed by the next broker. The files
-are written by kafkalite's own log, so segments, indexes and snapshots are those of a broker.
+makes it a topic last. Until then their directories have the names of deleted logs, which the next
+broker removes. The files are written by kafkalite's own log, so segments, indexes and snapshots are
+those of a broker.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kafkalite.cluster.topic_creation import NewTopic, TopicCreation
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.log.checkpoints import write_topic_id
 from kafkalite.log.errors import InconsistentDataDirectory
-from kafkalite.log.files import PARTITION_METADATA, Files
+from kafkalite.log.files import PARTITION_METADATA, Files, deleted_directory
 from kafkalite.log.log import Log
 from kafkalite.log.meta_properties import read_meta_properties
 from kafkalite.log.opening import open_log
@@ -131,7 +132,8 @@ class DataDirectorySink(Sink):
         config = self._broker.config.log_config(self._configs)
         directory = self._broker.config.data_directory
         for i in range(self._partition_count):
-            log = open_log(directory / f"{self._topic}-{i}", config, now_ms=wall_clock_ms)
+            name = deleted_directory(f"{self._topic}-{i}")
+            log = open_log(directory / name, config, now_ms=wall_clock_ms)
             self._logs.append(log)
             self._epochs.append(0)
             if i < len(self._start_offsets) and self._start_offsets[i]:
@@ -186,10 +188,11 @@ class DataDirectorySink(Sink):
         """The logs onto the disk, whole; then the records that make them a topic."""
         files = Files()
         try:
-            for log in self._logs:
+            for i, log in enumerate(self._logs):
                 log.close()
                 write_topic_id(files, log.directory / PARTITION_METADATA, self._topic_id)
                 files.sync_directory(log.directory)
+                files.rename(log.directory, log.directory.with_name(f"{self._topic}-{i}"))
             files.sync_directory(self._broker.config.data_directory)
             created, self._created = self._created, []
             self._broker.services.cluster.write(created)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from time import sleep
@@ -36,7 +36,13 @@ from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
-from kafkalite.wire.record_batch import RecordBatch, iterate_batches, iterate_records
+from kafkalite.wire.record_batch import (
+    Record,
+    RecordBatch,
+    build_batch,
+    iterate_batches,
+    iterate_records,
+)
 from tests.kafkalite.data_directories import directory_of, running
 
 MUCH = b"value" * 1_000_000
@@ -54,6 +60,19 @@ async def two_groups(broker: test_broker, connect: Any) -> dict[int, str]:
     return groups
 
 
+def a_bit_flipped(data: bytes) -> bytes:
+    return data[:-3] + bytes([data[-3] ^ 1]) + data[-2:]
+
+
+def a_record_of_nobody(data: bytes) -> bytes:
+    """Behind all others, its checksum is right, and its key ends where the group should be."""
+    base_offset = [batch.next_offset for batch in iterate_batches(data)][-1]
+    record = Record(timestamp=0, key=b"\0\1\xff\xff\xff", value=b"\0")
+    return data + build_batch([record], base_offset=base_offset)
+
+
+@pytest.mark.holds_the_loop  # the codec that says what is wrong takes long to import
+@pytest.mark.parametrize("damaged", [a_bit_flipped, a_record_of_nobody])
 @pytest.mark.parametrize("loads", ["at once", "beside clients"])
 async def test_a_damaged_group_log_takes_only_its_groups_along(
     tmp_path: Path,
@@ -61,6 +80,7 @@ async def test_a_damaged_group_log_takes_only_its_groups_along(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
     loads: str,
+    damaged: Callable[[bytes], bytes],
 ) -> None:
     if loads == "beside clients":
         monkeypatch.setattr(broker_module, "PROMPT_SECONDS", 0.0)
@@ -68,9 +88,7 @@ async def test_a_damaged_group_log_takes_only_its_groups_along(
         groups = await two_groups(broker, connect)
         place = directory_of(broker, "__consumer_offsets", 0)
     (log,) = (place / "__consumer_offsets-0").glob("*.log")
-    data = bytearray(log.read_bytes())
-    data[-3] ^= 1
-    log.write_bytes(data)
+    log.write_bytes(damaged(log.read_bytes()))
     async with running(tmp_path, **TWO_PARTITIONS) as broker:
         client = await connect(broker)
         await until_committed(client, groups[1])

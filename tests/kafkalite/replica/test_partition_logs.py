@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -92,3 +93,37 @@ async def test_a_partition_that_cannot_be_opened_takes_nobody_along(
         assert values(partition_of(broker, "t", 1)) == [b"1"]
         broker.delete_topic("t")
         await gone(tmp_path, "*/t-?")
+
+
+async def test_what_the_metadata_have_lost_is_set_aside(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A damaged metadata log costs the topics, and not one of their records."""
+    async with running(tmp_path) as broker:
+        broker.create_topic("t")
+        append(partition_of(broker, "t"), b"x")
+        broker.create_topic("empty")
+        place = directory_of(broker, "t")
+    (kept,) = place.glob("t-0/*.log")
+    data = kept.read_bytes()
+    for log in tmp_path.glob("*/__cluster_metadata-0/*.log"):
+        log.write_bytes(b"")
+    async with running(tmp_path) as broker:
+        broker.create_topic("t")  # it is not there
+        assert values(partition_of(broker, "t")) == []
+    assert "t-0 belongs to no topic: renamed to t-0." in caplog.text
+    (aside,) = place.glob("t-0.*-stray")
+    assert (aside / kept.name).read_bytes() == data
+    assert found(tmp_path, "*/empty-*") == []
+
+
+async def test_what_a_crash_kept_from_being_deleted_goes_at_the_next_start(tmp_path: Path) -> None:
+    async with running(tmp_path) as broker:
+        broker.create_topic("t")
+        append(partition_of(broker, "t"), b"x")
+        place = directory_of(broker, "t")
+        shutil.copytree(place / "t-0", tmp_path / "left")
+        broker.delete_topic("t")
+    shutil.copytree(tmp_path / "left", place / "t-0")
+    async with running(tmp_path):
+        assert found(tmp_path, "*/t-*") == []
