@@ -40,6 +40,8 @@ class LogSegment(ReadableSegment):
         self._bytes_since_index_entry = 0
         # True if an index is full; None: to be found out, after each entry.
         self._is_index_full: bool | None = None
+        # segment.index.bytes as it was with the segment's first batches; 0 before.
+        self._index_bytes = 0
         self._has_file = True
         # Up to here the file has batches that were written with the ones before them.
         self._ahead_end = 0
@@ -258,10 +260,10 @@ class LogSegment(ReadableSegment):
         waited_ms = timestamp - first if first >= 0 else now_ms - self.created_ms
         if waited_ms > config.max_segment_ms - roll_jitter_ms:
             return True
-        is_full = self._is_index_full
-        if is_full is None:
-            is_full = self._is_index_full = self.is_index_full(config.segment_index_bytes)
-        return is_full
+        if self._is_index_full is None:
+            self._index_bytes = self._index_bytes or config.segment_index_bytes
+            self._is_index_full = self.is_index_full(self._index_bytes)
+        return self._is_index_full
 
     def modified_ms(self) -> int:
         """The time of the last write to the file, or of the segment's making. Raises OSError."""
@@ -282,10 +284,7 @@ class LogSegment(ReadableSegment):
         return 0 <= offset - self.base_offset <= _MOST_RELATIVE
 
     def is_index_full(self, max_index_bytes: int) -> bool:
-        """True if an index has reached segment.index.bytes.
-
-        The time index keeps one place for the entry that ends it.
-        """
+        """True if an index has reached so many, a place for the time index's last entry included."""
         offset_index, time_index = self.offset_index, self.time_index
         return (
             offset_index.count >= max_index_bytes // offset_index.layout.size

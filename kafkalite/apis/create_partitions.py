@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from kafkalite.cluster.topic_creation import Growth
 from kafkalite.requests.context import RequestContext, check_time
 from kafkalite.requests.slices import WaitingSteps, cut, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -26,12 +27,12 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: CreatePartitionsRequest
 ) -> CreatePartitionsResponse:
-    results = await in_slices(_grow_each(services, request), context)
+    results = await in_slices(_grow_each(services, context, request), context)
     return CreatePartitionsResponse(results=results)
 
 
 def _grow_each(
-    services: Services, request: CreatePartitionsRequest
+    services: Services, context: RequestContext, request: CreatePartitionsRequest
 ) -> WaitingSteps[list[CreatePartitionsTopicResult]]:
     counts: Counter[str] = Counter()
     for some in cut(request.topics):
@@ -53,21 +54,24 @@ def _grow_each(
     for topic in request.topics:
         yield None
         if counts[topic.name] == 1:
-            grow = _grow(services, topic, validate_only=request.validate_only)
+            grow = _grow(services, context, topic, validate_only=request.validate_only)
             results.append((yield from grow))
     return results
 
 
 def _grow(
-    services: Services, topic: CreatePartitionsTopic, *, validate_only: bool
+    services: Services,
+    context: RequestContext,
+    topic: CreatePartitionsTopic,
+    *,
+    validate_only: bool,
 ) -> WaitingSteps[CreatePartitionsTopicResult]:
     assignments = (
         None if topic.assignments is None else [item.broker_ids for item in topic.assignments]
     )
     try:
-        yield from services.topics.growing(
-            topic.name, topic.count, assignments, validate_only=validate_only
-        )
+        growth = Growth(topic.name, topic.count, assignments, context.charge)
+        yield from services.topics.growing(growth, validate_only=validate_only)
     except KafkaError as error:
         return CreatePartitionsTopicResult(
             name=topic.name, error_code=error.code, error_message=error.message

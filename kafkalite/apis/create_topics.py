@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.operation_size import MAX_RECORDS
@@ -41,7 +42,7 @@ async def handle(
     wanted = await in_slices(_count(request.topics, counts), context)
     if wanted:
         check_time(request.timeout_ms)
-    new_topics = await in_slices(mapped_in_steps(_new_topic, wanted), context)
+    new_topics = await in_slices(mapped_in_steps(partial(_new_topic, context), wanted), context)
     outcomes: Sequence[CreatedTopic | KafkaError]
     if await in_slices(_partition_count(services, new_topics), context) > MAX_RECORDS:
         error = KafkaError(
@@ -110,7 +111,7 @@ def _count(topics: list[CreatableTopic], counts: Counter[str]) -> Steps[list[Cre
     return wanted
 
 
-def _new_topic(topic: CreatableTopic) -> Steps[NewTopic]:
+def _new_topic(context: RequestContext, topic: CreatableTopic) -> Steps[NewTopic]:
     assignments: list[tuple[int, list[int]]] = []
     for few in cut(topic.assignments):
         assignments += ((assigned.partition_index, assigned.broker_ids) for assigned in few)
@@ -128,6 +129,7 @@ def _new_topic(topic: CreatableTopic) -> Steps[NewTopic]:
         assignments,
         configs,
         null_configs,
+        charge=context.charge,
     )
 
 

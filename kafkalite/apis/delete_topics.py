@@ -11,13 +11,14 @@ topic are woken, and answered that there is none.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kafkalite.requests.context import RefuseRequest, RequestContext, check_time
 from kafkalite.requests.slices import Steps, in_slices, mapped
 from kafkalite.wire.error_messages import default_message
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.delete_topics import (
     DeletableTopicResult,
@@ -39,6 +40,8 @@ async def handle(
     asked = request.topics or await in_slices(mapped(_named, request.topic_names), context)
     results: list[DeletableTopicResult] = []
     ids = await in_slices(_resolve_names(services, asked, request.timeout_ms, results), context)
+    if context.charge is not None:
+        await in_slices(_charge(services, context.charge, ids, results), context)
     await in_slices(services.topics.deleting(ids), context)
     results.extend(
         DeletableTopicResult(
@@ -107,6 +110,27 @@ def _resolve_names(
         else:
             found[known.topic_id] = name
     return found
+
+
+def _charge(
+    services: Services,
+    charge: Callable[[int], None],
+    ids: dict[UUID, str],
+    results: list[DeletableTopicResult],
+) -> Steps[None]:
+    """Have the client pay for what is to go; what it cannot pay for is put into `results`."""
+    for topic_id, name in list(ids.items()):
+        yield
+        topic = services.topics.by_id(topic_id)
+        try:
+            charge(0 if topic is None else len(topic.partitions))
+        except KafkaError as error:
+            del ids[topic_id]
+            results.append(
+                DeletableTopicResult(
+                    name=name, topic_id=topic_id, error_code=error.code, error_message=None
+                )
+            )
 
 
 def _named(name: str) -> DeleteTopicState:

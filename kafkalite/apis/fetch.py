@@ -11,6 +11,8 @@
 - A session remembers which epoch its client believes in; when it goes on in a version that cannot
   tell of a divergence (before v12), the whole request is refused with UNSUPPORTED_VERSION.
 - Records are never null: no records is a length of 0 (librdkafka gives up on a null).
+- A client that has read more than its quota is answered with nothing, not even an error of its
+  session, which does not hear of the request's outcome; a new session is not opened.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ from kafkalite.requests.purgatory import WakeReason
 from kafkalite.requests.slices import (
     AT_ONCE,
     COUNTED_FROM_BYTES,
+    Steps,
+    at_once,
     cut,
     in_slices,
     is_long,
@@ -45,6 +49,8 @@ from kafkalite.requests.slices import (
     release,
     without_full_collections,
 )
+from kafkalite.wire.api_codec import codec_of
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
     FetchableTopicResponseRow,
@@ -133,13 +139,21 @@ async def _fetch_in_slices(
         responses = await _read_in_slices(context, reader, waited=True, empty=is_interrupted)
     topics: list[_TopicRows] = []
     leaders: set[int] = set()
+    told: list[Sequence[PartitionResponse]] = []
 
     def tell(some: Sequence[PartitionResponse]) -> None:
-        _tell(services, context, fetch, reader, some, topics, leaders)
+        told.append(_tell(services, context, fetch, reader, some, topics, leaders))
 
     try:
         await in_slices(mapped(tell, cut(responses)), context)
-        row = _finished(services, context, fetch, topics, leaders)
+        wait_ms = 0
+        if context.wait_for is not None:
+            wait_ms = context.wait_for(await in_slices(_size(context, topics), context))
+        if wait_ms:
+            row = _throttled(fetch, responses, wait_ms)
+        else:
+            await in_slices(mapped(fetch.remember, told), context)
+            row = _finished(services, context, fetch, topics, leaders)
     except BaseException as error:
         close_records(responses)
         if isinstance(error, KafkaError):
@@ -248,7 +262,12 @@ def _response(
     topics: list[_TopicRows] = []
     leaders: set[int] = set()
     try:
-        _tell(services, context, fetch, reader, responses, topics, leaders)
+        told = _tell(services, context, fetch, reader, responses, topics, leaders)
+        if context.wait_for is not None:
+            wait_ms = context.wait_for(at_once(_size(context, topics)))
+            if wait_ms:
+                return _throttled(fetch, responses, wait_ms)
+        fetch.remember(told)
         return _finished(services, context, fetch, topics, leaders)
     except KafkaError as error:
         close_records(responses)
@@ -263,7 +282,7 @@ def _tell(
     responses: Sequence[PartitionResponse],
     topics: list[_TopicRows],
     leaders: set[int],
-) -> None:
+) -> Sequence[PartitionResponse]:
     """Add to `topics` what the client is to be told, in the order of the responses.
 
     `leaders` are those who lead what was asked of the wrong node. Raises KafkaError.
@@ -285,6 +304,34 @@ def _tell(
         rows.append(_with_leader(services, target, row, leaders) if has_hints else row)
     if not reader.names_leaders:
         leaders.clear()
+    return told
+
+
+def _size(context: RequestContext, topics: Sequence[_TopicRows]) -> Steps[int]:
+    """The bytes of an answer with these topics, as Kafka counts them for a quota
+    (FetchResponse.sizeOf): without its header, and with its length."""
+    codec = codec_of(ApiKey.FETCH, context.api_version, rows=True)
+    header_size = 9 if codec.flexible else 8
+
+    def size(some: Sequence[FetchableTopicResponseRow]) -> int:
+        row: FetchResponseRow = 0, 0, 0, some, ()
+        return sum(map(len, codec.build(0, row))) - header_size + 4
+
+    nothing = total = size([])
+    for name, topic_id, rows in topics:
+        for few in cut(rows):
+            yield
+            total += size([(name, topic_id, few)]) - nothing
+    return total
+
+
+def _throttled(
+    fetch: FetchContext, responses: PartitionResponses, wait_ms: int
+) -> FetchResponseRow:
+    """Nothing is told: the client has to wait. Raises KafkaError."""
+    session_id = fetch.tell_nothing()
+    close_records(responses)
+    return wait_ms, 0, session_id, (), ()
 
 
 def _with_leader(
@@ -315,7 +362,8 @@ def _refused(
     context: RequestContext, request: FetchRequestRow, error: KafkaError
 ) -> FetchResponseRow:
     if error.code not in _OF_THE_REQUEST:
-        return 0, error.code, 0, (), ()
+        wait_ms = 0 if context.wait_for is None else context.wait_for(at_once(_size(context, ())))
+        return wait_ms, ErrorCode.NONE if wait_ms else error.code, 0, (), ()
     if context.api_version >= FIRST_TOPIC_ID_VERSION:
         return 0, error.code, request[7], (), ()
     # For every partition in the request, as Kafka's getErrorResponse.

@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 _NO_LEADER: Final = -1
 # Authorized operations of those who did not ask for them.
 _NOT_ASKED: Final = -0x80000000
+# Why a missing topic was not created, that is not said of it: another was faster, or its client has
+# created too many.
+_NOT_TOLD: Final = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
 # Clients ask for the same topics all day: responses kept since the last change of the metadata, at
 # most so many, to requests for at most so many topics with at most so many partitions in all.
@@ -276,13 +279,13 @@ def _describe_by_name(
         if topic is not None:
             found.append((yield from _describe(services, context, topic)))
         else:
-            found.append((yield from _missing(services, name, create=creates)))
+            found.append((yield from _missing(services, context, name, create=creates)))
     yield from release_set(seen)
     return found
 
 
 def _missing(
-    services: Services, name: str, *, create: bool
+    services: Services, context: RequestContext, name: str, *, create: bool
 ) -> WaitingSteps[MetadataResponseTopicRow]:
     """A topic that does not exist, and what the response says of it while it is being created."""
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -292,9 +295,9 @@ def _missing(
             if name in INTERNAL_TOPICS:
                 yield from services.topics.creating_internal(name)
             else:
-                yield from services.topics.creating(NewTopic(name))
+                yield from services.topics.creating(NewTopic(name, charge=context.charge))
     except KafkaError as error:
-        if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:  # another was faster
+        if error.code not in _NOT_TOLD:
             code = error.code
     return code, name, NO_UUID, name in INTERNAL_TOPICS, (), _NOT_ASKED
 

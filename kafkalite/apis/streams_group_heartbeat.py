@@ -102,6 +102,7 @@ async def _create(
             replication_factor=topic.replication_factor or -1,
             configs=dict(topic.configs),
             retry_seconds=_RETRY_INTERVALS * response.heartbeat_interval_ms / 1000,
+            charge=context.charge,
         )
         for topic in topics.values()
     ]

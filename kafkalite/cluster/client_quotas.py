@@ -30,17 +30,18 @@ if TYPE_CHECKING:
 
 _TYPES: Final = (USER, CLIENT_ID, IP)
 
-_MAX_LONG: Final = 2**63 - 1
-_MAX_INT: Final = 2**31 - 1
+# The largest long as a double, by which a value is compared with it.
+_MAX_LONG: Final = 2.0**63
+_MAX_INT: Final = 2.0**31 - 1
 
 # key: the largest whole number it takes; None where it takes fractions
-_USER_KEYS: Final[Mapping[str, int | None]] = {
+_USER_KEYS: Final[Mapping[str, float | None]] = {
     PRODUCER_BYTE_RATE: _MAX_LONG,
     CONSUMER_BYTE_RATE: _MAX_LONG,
     REQUEST_PERCENTAGE: None,
     CONTROLLER_MUTATION_RATE: None,
 }
-_IP_KEYS: Final[Mapping[str, int | None]] = {CONNECTION_CREATION_RATE: _MAX_INT}
+_IP_KEYS: Final[Mapping[str, float | None]] = {CONNECTION_CREATION_RATE: _MAX_INT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +95,7 @@ def plan_quota_changes(
     return records
 
 
-def _keys_for(parts: QuotaEntity) -> Mapping[str, int | None]:
+def _keys_for(parts: QuotaEntity) -> Mapping[str, float | None]:
     if not parts:
         raise _invalid("Invalid empty client quota entity")
     for entity_type, name in parts:
@@ -120,7 +121,7 @@ def _keys_for(parts: QuotaEntity) -> Mapping[str, int | None]:
     return _IP_KEYS
 
 
-def _check_value(keys: Mapping[str, int | None], key: str, value: float) -> None:
+def _check_value(keys: Mapping[str, float | None], key: str, value: float) -> None:
     if key not in keys:
         raise _invalid(f"Invalid configuration key {key}")
     if value <= 0:

@@ -6,7 +6,7 @@ since tools show them as they are.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -40,6 +40,7 @@ class NewTopic(Struct, frozen=True):
 
     `null_configs` are the configs that were given without a value, however often each.
     `retry_seconds`: so long a refusal of the controllers stands, and they are not asked again.
+    `charge` is called with the number of partitions; it may raise KafkaError (quotas).
     """
 
     name: str
@@ -49,6 +50,19 @@ class NewTopic(Struct, frozen=True):
     configs: Mapping[str, str] = field(default_factory=dict[str, str])
     null_configs: Sequence[str] = ()
     retry_seconds: float = 0.0
+    charge: Callable[[int], None] | None = None
+
+
+class Growth(Struct, frozen=True):
+    """A topic that is to have more partitions. `assignments` are the replicas of the new ones.
+
+    `charge` is called with their number; it may raise KafkaError (quotas).
+    """
+
+    name: str
+    total_count: int
+    assignments: Sequence[Sequence[int]] | None = None
+    charge: Callable[[int], None] | None = None
 
 
 class CreatedTopic(Struct, frozen=True):
@@ -71,6 +85,8 @@ class TopicCreation:
         """The records that create a topic. Raises KafkaError."""
         yield
         assignments = yield from self._check_new(new)
+        if new.charge is not None:
+            new.charge(len(assignments))
         topic_id = self._cluster.ids.uuid("topic")
         records: list[object] = [
             TopicRecord(name=new.name, topic_id=topic_id),
@@ -84,10 +100,9 @@ class TopicCreation:
         yield from self._add_partition_records(records, new.name, topic_id, 0, assignments)
         return CreatedTopic(topic_id, len(assignments), len(assignments[0])), records
 
-    def growth_records(
-        self, name: str, total_count: int, assignments: Sequence[Sequence[int]] | None
-    ) -> Steps[list[object]]:
-        """The records that grow a topic to `total_count` partitions. Raises KafkaError."""
+    def growth_records(self, growth: Growth) -> Steps[list[object]]:
+        """The records that grow a topic. Raises KafkaError."""
+        name, total_count, assignments = growth.name, growth.total_count, growth.assignments
         state = self._cluster.image.topics.get(name)
         if state is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -108,6 +123,8 @@ class TopicCreation:
                 f"Attempted to add {total_count - present} additional partition(s), but only "
                 f"{len(assignments)} assignment(s) were specified.",
             )
+        if growth.charge is not None:
+            growth.charge(total_count - present)
         check_operation_size(total_count - present)
         factor = len(state.partitions[0].replicas)
         if assignments is None:

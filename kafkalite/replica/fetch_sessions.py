@@ -59,9 +59,9 @@ class FetchTarget:
     topic is gone, not that its id is unknown."""
 
     def must_tell(self, row: PartitionDataRow) -> bool:
-        """True if an incremental response has to carry `row`; remembers what it says."""
+        """True if an incremental response has to carry `row`."""
         _, code, high_watermark, _, log_start_offset, diverging, _, _, _, replica, records = row
-        told = (
+        return (
             bool(records)
             or high_watermark != self.told_high_watermark
             or log_start_offset != self.told_log_start_offset
@@ -69,10 +69,9 @@ class FetchTarget:
             or replica != NO_REPLICA
             or diverging[0] >= 0
         )
-        self.remember(row)
-        return told
 
     def remember(self, row: PartitionDataRow) -> None:
+        """The client is told what `row` says."""
         # After an error the partition has to be mentioned again when the error is gone.
         self.told_high_watermark = -1 if row[1] else row[2]
         self.told_log_start_offset = row[4]
@@ -109,7 +108,11 @@ class FetchSession:
 
 
 class FetchContext:
-    """A Fetch and its session. This class is a Fetch without one: it is answered whole."""
+    """A Fetch and its session. This class is a Fetch without one: it is answered whole.
+
+    `tell` says what there is to tell, and changes nothing: a client that is over its quota is told
+    nothing of it. Else the session remembers that it is told (`remember`, then `finish`).
+    """
 
     __slots__ = ("targets",)
 
@@ -123,8 +126,15 @@ class FetchContext:
         """
         return responses
 
+    def remember(self, told: Sequence[PartitionResponse]) -> None:
+        """These of the responses of `tell` are told."""
+
     def finish(self) -> int:
         """All is told: the session id. Raises as `tell` does."""
+        return NO_SESSION_ID
+
+    def tell_nothing(self) -> int:
+        """The client has to wait: the session id that it is told instead. Raises as `tell` does."""
         return NO_SESSION_ID
 
 
@@ -147,11 +157,10 @@ class OpeningFetch(FetchContext):
         self._uses_topic_ids = uses_topic_ids
         self._told: dict[TargetKey, FetchTarget] = {}
 
-    def tell(self, responses: Sequence[PartitionResponse]) -> Sequence[PartitionResponse]:
-        for target, row in responses:
+    def remember(self, told: Sequence[PartitionResponse]) -> None:
+        for target, row in told:
             target.remember(row)
             self._told[_key(target, self._uses_topic_ids)] = target
-        return responses
 
     def finish(self) -> int:
         return self._cache.open(
@@ -171,23 +180,26 @@ class IncrementalFetch(FetchContext):
         self.expected_epoch = session.epoch
 
     def tell(self, responses: Sequence[PartitionResponse]) -> Sequence[PartitionResponse]:
+        self._check_epoch()
+        return [each for each in responses if each[0].must_tell(each[1])]
+
+    def remember(self, told: Sequence[PartitionResponse]) -> None:
         session = self.session
         self._check_epoch()
-        told: PartitionResponses = []
-        for target, row in responses:
-            if not target.must_tell(row):
-                continue
-            told.append((target, row))
+        for target, row in told:
+            target.remember(row)
             if row[10]:
                 # To the end of the line, so that a small max_bytes does not starve the others.
                 key = _key(target, session.uses_topic_ids)
                 if session.targets.pop(key, None) is not None:
                     session.targets[key] = target
-        return told
 
     def finish(self) -> int:
         self._check_epoch()
         return self.session.session_id
+
+    def tell_nothing(self) -> int:
+        return self.finish()
 
     def _check_epoch(self) -> None:
         if self.session.epoch != self.expected_epoch:

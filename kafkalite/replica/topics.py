@@ -15,7 +15,13 @@ from uuid import UUID
 
 from kafkalite.cluster.image import TOPIC_RESOURCE, NewPartitions, PartitionState, TopicState
 from kafkalite.cluster.new_partitions import gathered
-from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, TopicCreation, internal_topic
+from kafkalite.cluster.topic_creation import (
+    CreatedTopic,
+    Growth,
+    NewTopic,
+    TopicCreation,
+    internal_topic,
+)
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topic import (
     PartitionLogs,
@@ -198,30 +204,14 @@ class Topics:
                 self._delete_partition(partition)
                 yield None
 
-    def growing(
-        self,
-        name: str,
-        total_count: int,
-        assignments: Sequence[Sequence[int]] | None = None,
-        *,
-        validate_only: bool = False,
-    ) -> WaitingSteps[None]:
-        """Grow a topic to `total_count` partitions. Raises KafkaError."""
-        return self.changes.do(
-            self._grow(name, total_count, assignments, validate_only=validate_only)
-        )
+    def growing(self, growth: Growth, *, validate_only: bool = False) -> WaitingSteps[None]:
+        """Give a topic more partitions. Raises KafkaError."""
+        return self.changes.do(self._grow(growth, validate_only=validate_only))
 
-    def _grow(
-        self,
-        name: str,
-        total_count: int,
-        assignments: Sequence[Sequence[int]] | None,
-        *,
-        validate_only: bool,
-    ) -> WaitingSteps[None]:
+    def _grow(self, growth: Growth, *, validate_only: bool) -> WaitingSteps[None]:
         alive = self._cluster.alive
         try:
-            records = yield from self._creation.growth_records(name, total_count, assignments)
+            records = yield from self._creation.growth_records(growth)
             if not validate_only:
                 yield from self._add(records, alive)
         finally:

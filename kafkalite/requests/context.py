@@ -104,6 +104,10 @@ class RequestContext(Struct):
     `guard_of` gives the guard of a partition's first append in a transaction that another broker
     coordinates, or raises KafkaError; it is None in one process.
     `client_software` is the name and version that the client gave itself.
+
+    Under quotas, `wait_for` measures an answer of so many bytes before it is given: the
+    milliseconds for which the client has to wait and gets none, or 0. `charge` takes the client's
+    tokens for so many partitions that come or go. Raises KafkaError(THROTTLING_QUOTA_EXCEEDED).
     """
 
     node_id: int
@@ -122,6 +126,8 @@ class RequestContext(Struct):
     may_create: Callable[[str], bool] | None = None
     may_describe: Callable[[str], bool] | None = None
     guard_of: Callable[[Any], Any] | None = None
+    wait_for: Callable[[int], int] | None = None
+    charge: Callable[[int], None] | None = None
     correlation_id: int = 0
     client_port: int = 0
     client_software: tuple[str, str] = ("unknown", "unknown")

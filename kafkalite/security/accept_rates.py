@@ -51,10 +51,7 @@ class AcceptRates:
     def _recorded(self, key: tuple[int, str], value: float, now_ms: int) -> int:
         rate = self._rates.setdefault(key, Rate(self._window))
         rate.record(value, now_ms)
-        limit = self._limit(*key)
-        if limit == 0:
-            return self._window.size_ms
-        return rate.throttle_ms(limit, now_ms, self._window.size_ms)
+        return rate.throttle_ms(self._limit(*key), now_ms, self._window.size_ms)
 
     def _limit(self, node_id: int, listener: str) -> int:
         found = self._limits.get((node_id, listener))

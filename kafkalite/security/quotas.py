@@ -6,10 +6,12 @@ A client is measured by the most specific quota that there is for it:
     default user and client id,  default user and default client id,  default user,
     client id,  default client id
 
-All clients that the same entry stands for by name share one measurement. Quotas are per node, as
-in Kafka. Source: Kafka's ClientQuotaManager and its DefaultQuotaCallback,
-ClientRequestQuotaManager, ControllerMutationQuotaManager (KIP-13, KIP-55, KIP-124, KIP-219,
-KIP-599).
+All clients that the same entry stands for by name share one measurement. Once anybody has a quota
+of a kind, all are measured by that kind, so that a quota that is set later counts for what was used
+before. A client id that is empty is none: no quota that is for client ids, by name or by default,
+holds its client. Quotas are per node, as in Kafka. Source: Kafka's ClientQuotaManager and its
+DefaultQuotaCallback, ClientRequestQuotaManager, ControllerMutationQuotaManager (KIP-13, KIP-55,
+KIP-124, KIP-219, KIP-599).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from math import inf
+from math import inf, isnan
 from typing import Final, TypeVar
 
 from kafkalite.requests.hosts import host_text
@@ -35,6 +37,8 @@ CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
 
 # Beyond this the measurement that was used last longest ago is forgotten.
 _MAX_MEASUREMENTS: Final = 10_000
+# The limit of who has no quota, as Kafka measures it: the largest long.
+_NO_LIMIT: Final = 2.0**63
 # A client may give itself a name of any length; a longer one is kept as its hash.
 _MAX_NAME: Final = 249
 
@@ -52,16 +56,35 @@ class _Found:
     client_id: str
 
 
-def _entities(user: str, client_id: str) -> Iterator[tuple[Entity, str, str]]:
-    """The entities that may hold a client's quota, and whom it is then measured with."""
-    yield ((CLIENT_ID, client_id), (USER, user)), user, client_id
-    yield ((CLIENT_ID, None), (USER, user)), user, client_id
-    yield ((USER, user),), user, ""
-    yield ((CLIENT_ID, client_id), (USER, None)), user, client_id
-    yield ((CLIENT_ID, None), (USER, None)), user, client_id
-    yield ((USER, None),), user, ""
-    yield ((CLIENT_ID, client_id),), "", client_id
-    yield ((CLIENT_ID, None),), "", client_id
+# The kinds of entities, by what they name.
+_BY_USER: Final = (USER,)
+_BY_CLIENT_ID: Final = (CLIENT_ID,)
+_BY_BOTH: Final = (CLIENT_ID, USER)
+
+
+def _measured_entities(user: str, client_id: str) -> Iterator[tuple[Entity, tuple[str, str]]]:
+    """The entities that a client may be measured by, and whom it is then measured with."""
+    both = user, client_id
+    yield ((CLIENT_ID, client_id), (USER, user)), both
+    yield ((CLIENT_ID, None), (USER, user)), both
+    yield ((USER, user),), (user, "")
+    yield ((CLIENT_ID, client_id), (USER, None)), both
+    yield ((CLIENT_ID, None), (USER, None)), both
+    yield ((USER, None),), (user, "")
+
+
+def _limiting_entities(user: str, client_id: str) -> Iterator[Entity]:
+    """The entities that may hold the quota of who is measured together."""
+    if user and client_id:
+        yield from (
+            ((CLIENT_ID, client), (USER, name))
+            for name in (user, None)
+            for client in (client_id, None)
+        )
+    elif user:
+        yield from (((USER, name),) for name in (user, None))
+    elif client_id:
+        yield from (((CLIENT_ID, client),) for client in (client_id, None))
 
 
 @dataclass(slots=True)
@@ -88,25 +111,22 @@ def _latest(kept: dict[K, V], key: K, make: Callable[[], V]) -> V:
 class ClientQuota:
     """One kind of quota on one node: byte rates, request time or controller mutations."""
 
-    def __init__(self, key: str, window: Window, longest_ms: float = inf) -> None:
+    def __init__(self, key: str, window: Window, longest_ms: int = 2**63 - 1) -> None:
         self._key = key
         self._window = window
         self._longest_ms = longest_ms
         self._quotas: Quotas = {}
-        self._found: dict[tuple[str, str], _Found | None] = {}
+        self._kinds: set[tuple[str, ...]] = set()
+        self._found: dict[tuple[str, str], _Found] = {}
         self._measured: dict[tuple[str, str], _Measurement] = {}
         self.is_active = False
 
     def replace(self, quotas: Quotas) -> None:
         """Put these quotas in force. What was measured stays."""
         self._quotas = {entity: values for entity, values in quotas.items() if self._key in values}
+        self._kinds = {tuple(kind for kind, _ in entity) for entity in self._quotas}
         self._found.clear()
         self.is_active = bool(self._quotas)
-
-    def limit(self, user: str, client_id: str) -> float:
-        """A client's quota; infinite if it has none."""
-        found = self._find(user, client_id)
-        return inf if found is None else found.limit
 
     def record(self, user: str, client_id: str, value: float, now_ms: int) -> int:
         """Add to what a client used; the time in milliseconds it has to wait, or 0."""
@@ -123,16 +143,18 @@ class ClientQuota:
         if found is not None:
             self._measurement(found).rate.record(-value, now_ms)
 
-    def most_in_window(self, user: str, client_id: str) -> float:
-        """The amount that a client may use in a whole window."""
-        seconds = (self._window.samples - 1) * self._window.size_ms / 1000
-        return self.limit(user, client_id) * seconds
+    def most_in_window(self, user: str, client_id: str) -> int:
+        """The amount that a client may use in a whole window, as a Java int."""
+        found = self._find(user, client_id)
+        if found is None or found.limit == _NO_LIMIT:
+            return as_java_int(_NO_LIMIT)
+        return as_java_int(found.limit * (self._window.samples - 1) * self._window.size_ms / 1000)
 
-    def tokens_short_ms(self, user: str, client_id: str, now_ms: int) -> int:
-        """The time until a client's token bucket is no longer overdrawn."""
+    def tokens_short_ms(self, user: str, client_id: str, now_ms: int) -> int | None:
+        """The time until a client's token bucket is no longer overdrawn; None if it is not."""
         found = self._find(user, client_id)
         if found is None:
-            return 0
+            return None
         return self._measurement(found).bucket.throttle_ms(found.limit, now_ms)
 
     def take_tokens(self, user: str, client_id: str, count: float, now_ms: int) -> None:
@@ -154,18 +176,36 @@ class ClientQuota:
             self._found[key] = found
         return found
 
-    def _look_up(self, user: str, client_id: str) -> _Found | None:
-        for entity, measured_user, measured_client in _entities(user, client_id):
+    def _look_up(self, user: str, client_id: str) -> _Found:
+        who = self._measured_with(user, client_id)
+        for entity in _limiting_entities(*who):
             values = self._quotas.get(entity)
             if values is not None:
-                return _Found(values[self._key], _short(measured_user), _short(measured_client))
-        return None
+                return _Found(values[self._key], *map(_short, who))
+        return _Found(_NO_LIMIT, *map(_short, who))
+
+    def _measured_with(self, user: str, client_id: str) -> tuple[str, str]:
+        if self._kinds == {_BY_CLIENT_ID}:
+            return "", client_id
+        if self._kinds == {_BY_USER}:
+            return user, ""
+        if self._kinds == {_BY_BOTH}:
+            return user, client_id
+        for entity, who in _measured_entities(user, client_id):
+            if entity in self._quotas:
+                return who
+        return "", client_id
 
     def _measurement(self, found: _Found) -> _Measurement:
         return _latest(self._measured, (found.user, found.client_id), self._new_measurement)
 
     def _new_measurement(self) -> _Measurement:
         return _Measurement(Rate(self._window), TokenBucket(self._window))
+
+
+def as_java_int(value: float) -> int:
+    """The number as an int of Java: the nearest one there is, and 0 for what is no number."""
+    return 0 if isnan(value) else int(max(-(2.0**31), min(value, 2.0**31 - 1)))
 
 
 def _short(name: str) -> str:
@@ -180,7 +220,7 @@ class ConnectionRates:
     def __init__(self, window: Window) -> None:
         self._window = window
         self._by_address: dict[str, float] = {}
-        self._default = inf
+        self._default: float = inf
         self._rates: dict[str, Rate] = {}
 
     def replace(self, quotas: Quotas) -> None:
@@ -191,10 +231,11 @@ class ConnectionRates:
             if CONNECTION_CREATION_RATE not in values or entity[0][0] != IP:
                 continue
             address = entity[0][1]
+            limit = as_java_int(values[CONNECTION_CREATION_RATE])
             if address is None:
-                self._default = values[CONNECTION_CREATION_RATE]
+                self._default = limit
             else:
-                self._by_address[host_text(address)] = values[CONNECTION_CREATION_RATE]
+                self._by_address[host_text(address)] = limit
         if not self._by_address and self._default == inf:
             self._rates.clear()
 

@@ -9,7 +9,10 @@ Source: Kafka's SampledStat, WindowedSum, Rate, TokenBucket, QuotaUtils (KIP-13,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import floor, inf
+from math import floor, inf, isnan
+from typing import Final
+
+_MAX_LONG: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +81,13 @@ class Rate:
         total = sum(sample.value for sample in self._samples)
         return total / (self.span_ms(now_ms) / 1000)
 
-    def throttle_ms(self, quota: float, now_ms: int, longest_ms: float = inf) -> int:
+    def throttle_ms(self, quota: float, now_ms: int, longest_ms: int = _MAX_LONG) -> int:
         """The time to wait until the rate is back at its quota; 0 if it is not above."""
         rate = self.measure(now_ms)
         if rate <= quota:
             return 0
-        wait_ms = (rate - quota) / quota * self.span_ms(now_ms)
-        return int(min(_rounded(wait_ms), longest_ms))
+        wait_ms = (rate - quota) / quota * self.span_ms(now_ms) if quota else inf
+        return _as_int(min(_rounded(wait_ms), longest_ms))
 
 
 class TokenBucket:
@@ -94,7 +97,8 @@ class TokenBucket:
 
     def __init__(self, window: Window) -> None:
         self._window = window
-        self._tokens = 0.0
+        # It is full, whatever it holds.
+        self._tokens = inf
         self._last_ms = 0
 
     def _refill(self, quota: float, now_ms: int) -> float:
@@ -109,12 +113,23 @@ class TokenBucket:
         most = self._refill(quota, now_ms)
         self._tokens = min(most, self._tokens - value)
 
-    def throttle_ms(self, quota: float, now_ms: int) -> int:
-        """The time until there are tokens again; 0 if there are."""
+    def throttle_ms(self, quota: float, now_ms: int) -> int | None:
+        """The time until there are tokens again; None if there are."""
         self._refill(quota, now_ms)
-        return _rounded(-self._tokens / quota * 1000) if self._tokens < 0 else 0
+        return _as_int(_rounded(-self._tokens / quota * 1000)) if self._tokens < 0 else None
 
 
 def _rounded(value: float) -> int:
-    """Rounds halves up, like Java's Math.round."""
-    return floor(value + 0.5)
+    """Rounds halves up, like Java's Math.round: to a long; what is no number is 0."""
+    if isnan(value):
+        return 0
+    return floor(value + 0.5) if abs(value) < _MAX_LONG else _MAX_LONG
+
+
+def _as_int(wait_ms: int) -> int:
+    """The time as Kafka counts it, with the last 32 bits of a long; a negative one is none.
+
+    So whoever would have to wait for longer than 24 days waits for any time, or not at all.
+    """
+    low = wait_ms & 0xFFFF_FFFF
+    return low if low < 2**31 else 0

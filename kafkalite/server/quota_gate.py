@@ -7,6 +7,7 @@ APIs but those of brokers pay for the time of the request itself. These are meas
     Fetch, ShareFetch                 the bytes of the response; throttled, it comes empty
     CreateTopics, CreatePartitions,   partitions created and deleted (KIP-599): newer versions are
     DeleteTopics                      refused when the tokens are spent, older ones wait
+    Metadata, StreamsGroupHeartbeat   the same for topics that are created because they are missing
 
 Without quotas there is no such gate. Source: Kafka's KafkaApis, RequestHandlerHelper.
 """
@@ -14,7 +15,6 @@ Without quotas there is no such gate. Source: Kafka's KafkaApis, RequestHandlerH
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,9 +23,7 @@ import trio
 from kafkalite.apis import Api, Handler
 from kafkalite.log.open_files import close_slices
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, at_once, has_many, in_slices
-from kafkalite.requests.suspension import has_to_wait
-from kafkalite.security.mutations import MUTATIONS, MutationQuota
+from kafkalite.security.mutations import STRICT_SINCE, MutationQuota
 from kafkalite.security.node_quotas import NodeQuotas
 from kafkalite.server.gates import Gate, when_done
 from kafkalite.wire.api_keys import ApiKey
@@ -47,6 +45,7 @@ _EXEMPT: Final = frozenset(
         ApiKey.SASL_AUTHENTICATE,
     }
 )
+_CREATE_TOPICS_THAT_ARE_MISSING: Final = (ApiKey.METADATA, ApiKey.STREAMS_GROUP_HEARTBEAT)
 _FETCH_MAX_BYTES: Final = 5
 
 
@@ -62,7 +61,7 @@ def quota_gate(quotas_of: QuotasOf) -> Gate:
             return _fetching(quotas_of, api, handle)
         if api.key is ApiKey.SHARE_FETCH:
             return _share_fetching(quotas_of, handle)
-        if api.key in MUTATIONS:
+        if api.key in STRICT_SINCE or api.key in _CREATE_TOPICS_THAT_ARE_MISSING:
             return _mutating(quotas_of, api, handle)
         return _timed(quotas_of, api, handle)
 
@@ -148,65 +147,85 @@ def _producing(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
     return produce
 
 
+class _Answer:
+    """The use of one request that is answered with records, measured before it is answered."""
+
+    def __init__(self, quotas: NodeQuotas, context: RequestContext) -> None:
+        self._quotas = quotas
+        self._context = context
+        self._began = perf_counter()
+        self._took: float | None = None
+        self.wait_ms: int | None = None
+
+    def is_given_later(self) -> None:
+        """The time until now is the request's, and not what it waits for from now on."""
+        self._took = perf_counter() - self._began
+
+    def wait_for(self, size: int) -> int:
+        """The time to wait instead of being given so many bytes, or 0."""
+        if self.wait_ms is None:
+            quota, now_ms = self._quotas.fetch, _now_ms()
+            who = self._context.principal.name, self._context.client_id
+            bytes_wait_ms = quota.record(*who, size, now_ms)
+            self.wait_ms = max(bytes_wait_ms, self.time_wait_ms())
+            if self.wait_ms:
+                # Records that were read are not sent now, and do not count.
+                quota.unrecord(*who, size, now_ms)
+        return self.wait_ms
+
+    def time_wait_ms(self) -> int:
+        """Measure the time of the request; the wait it costs."""
+        took = perf_counter() - self._began if self._took is None else self._took
+        return _request_wait_ms(self._quotas, self._context, took)
+
+
 def _fetching(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
+    say = _setter(api)
+
     def fetch(services: Services, context: RequestContext, request: Any) -> Any:
+        _, replica_id, (id_in_state, _), *_ = request
+        if max(replica_id, id_in_state) >= 0:
+            return handle(services, context, request)  # a broker is no client
         quotas = quotas_of(context.node_id)
-        user, client_id = context.principal.name, context.client_id
-        most = quotas.fetch.most_in_window(user, client_id)
-        if most != inf and most < request[_FETCH_MAX_BYTES]:
+        most = quotas.fetch.most_in_window(context.principal.name, context.client_id)
+        if most < request[_FETCH_MAX_BYTES]:
             rest = request[_FETCH_MAX_BYTES + 1 :]
-            request = (*request[:_FETCH_MAX_BYTES], int(most), *rest)
-        began = perf_counter()
+            request = (*request[:_FETCH_MAX_BYTES], most, *rest)
+        answer = _Answer(quotas, context)
+        context.wait_for = answer.wait_for
         response = handle(services, context, request)
-        took = perf_counter() - began
+        answer.is_given_later()
 
         def finish(response: Any) -> Any:
-            size = _fetched_bytes(response)
-            bytes_wait_ms = quotas.fetch.record(user, client_id, size, _now_ms())
-            request_wait_ms = _request_wait_ms(quotas, context, took)
-            wait_ms = max(bytes_wait_ms, request_wait_ms)
-            if not wait_ms:
+            context.wait_for = None
+            if answer.wait_ms is not None:
+                _mute(context, answer.wait_ms)
                 return response
-            # Records that were read are not sent now, and do not count.
-            quotas.fetch.unrecord(user, client_id, size, _now_ms())
+            wait_ms = answer.time_wait_ms()
             _mute(context, wait_ms)
-            _, error_code, session_id, topics, _ = row_of(response)
-            close_slices([row[10] for _, _, rows in topics for row in rows])
-            return (wait_ms, error_code, session_id, [], [])
+            return say(response, wait_ms) if wait_ms else response
 
         return when_done(response, finish)
 
     return fetch
 
 
-def _fetched_bytes(response: Any) -> int:
-    """About the size of a Fetch response: its records, and what stands around them."""
-    return sum(
-        len(name) + 24 + sum(64 + len(row[10] or b"") for row in rows)
-        for name, _, rows in row_of(response)[3]
-    )
-
-
 def _share_fetching(quotas_of: QuotasOf, handle: Handler) -> Handler:
     def share_fetch(services: Services, context: RequestContext, request: ShareFetchRequest) -> Any:
         quotas = quotas_of(context.node_id)
-        user, client_id = context.principal.name, context.client_id
-        request.max_bytes = int(
-            min(request.max_bytes, quotas.fetch.most_in_window(user, client_id))
-        )
-        began = perf_counter()
+        most = quotas.fetch.most_in_window(context.principal.name, context.client_id)
+        request.max_bytes = min(request.max_bytes, most)
+        answer = _Answer(quotas, context)
         response = handle(services, context, request)
-        took = perf_counter() - began
+        answer.is_given_later()
 
         def finish(response: ShareFetchResponse) -> ShareFetchResponse:
             size = sum(
                 24 + sum(64 + len(each.records or b"") for each in topic.partitions)
                 for topic in response.responses
             )
-            bytes_wait_ms = quotas.fetch.record(user, client_id, size, _now_ms())
-            wait_ms = max(bytes_wait_ms, _request_wait_ms(quotas, context, took))
+            wait_ms = answer.wait_for(size)
             if wait_ms:
-                quotas.fetch.unrecord(user, client_id, size, _now_ms())
                 _mute(context, wait_ms)
                 response.throttle_time_ms = wait_ms
                 _leave_out_records(request, response)
@@ -238,40 +257,30 @@ def _leave_out_records(request: ShareFetchRequest, response: ShareFetchResponse)
 
 
 def _mutating(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
+    """Topics change, or are created because they are asked for. The latter lets nobody wait."""
     say = _setter(api)
-    mutation = MUTATIONS[api.key]
+    strict_since = STRICT_SINCE.get(api.key)
 
     def mutate(services: Services, context: RequestContext, request: Any) -> Any:
+        quotas = quotas_of(context.node_id)
         quota = MutationQuota(
-            quotas_of(context.node_id).mutation,
+            quotas.mutation,
             context.principal.name,
             context.client_id,
             _now_ms,
-            is_strict=context.api_version >= mutation.strict_since,
+            is_strict=strict_since is None or context.api_version >= strict_since,
         )
-        steps = mutation.admitting(services.cluster.image, services.config, request, quota)
-        if has_many(request):
-            return mutate_in_slices(services, context, quota, steps)
-        return admitted(services, context, quota, at_once(steps))
-
-    async def mutate_in_slices(
-        services: Services, context: RequestContext, quota: MutationQuota, steps: Steps[Any]
-    ) -> Any:
-        response = admitted(services, context, quota, await in_slices(steps, context))
-        return await response if has_to_wait(response) else response
-
-    def admitted(
-        services: Services, context: RequestContext, quota: MutationQuota, parts: Any
-    ) -> Any:
-        request, refused = parts
+        context.charge = quota.charge
         began = perf_counter()
         response = handle(services, context, request)
         took = perf_counter() - began
 
         def finish(response: Any) -> Any:
-            response = mutation.merge(response, refused)
-            quotas = quotas_of(context.node_id)
-            wait_ms = max(quota.wait_ms, _request_wait_ms(quotas, context, took))
+            context.charge = None
+            wait_ms = _request_wait_ms(quotas, context, took)
+            if strict_since is not None:
+                # The controllers of a cluster have quotas of their own, and say so.
+                wait_ms = max(wait_ms, quota.wait_ms, response.throttle_time_ms)
             _mute(context, wait_ms)
             return say(response, wait_ms) if wait_ms else response
 

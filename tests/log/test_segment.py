@@ -137,6 +137,17 @@ def test_a_batch_that_needs_a_new_segment(
     assert segment.must_roll(SIZE, last_offset, timestamp, now_ms, config, 0) is rolls
 
 
+def test_the_indexes_keep_the_size_that_they_began_with(tmp_path: Path) -> None:
+    """Whatever segment.index.bytes is by now."""
+    segment = made(tmp_path)
+    add(segment, 0)
+    small, large = LogConfig(segment_index_bytes=24), LogConfig(segment_index_bytes=240)
+    assert not segment.must_roll(SIZE, 1, 100, 0, small, 0)
+    add(segment, 1)
+    add(segment, 2)
+    assert segment.must_roll(SIZE, 3, 100, 0, large, 0)
+
+
 def test_jitter_makes_it_earlier(tmp_path: Path) -> None:
     segment = made(tmp_path)
     add(segment, 0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafkalite.cluster.topic_creation import Growth
 from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import KafkaError
@@ -98,11 +99,11 @@ async def test_growing_may_be_only_checked_and_not_asked_twice(
 async def test_partitions_added_are_there_after_a_restart(tmp_path: Path) -> None:
     async with test_broker(data_dir=tmp_path, nodes=3) as b:
         b.create_topic("t", 1, 2)
-        at_once(b._running.services.topics.growing("t", 4))
+        at_once(b._running.services.topics.growing(Growth("t", 4)))
     async with test_broker(data_dir=tmp_path, nodes=3) as b:
         topic = b._running.services.topics.get("t")
         assert topic is not None
         assert {len(partition.replicas) for partition in topic.partitions} == {2}
         assert len(topic.partitions) == 4
         with pytest.raises(KafkaError, match="already has 4"):
-            at_once(b._running.services.topics.growing("t", 4))
+            at_once(b._running.services.topics.growing(Growth("t", 4)))

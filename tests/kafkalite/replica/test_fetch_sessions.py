@@ -77,6 +77,22 @@ def fetch(
     return cast(FetchRequestRow, rows_of(request))
 
 
+def row(
+    index: int = 0,
+    code: ErrorCode = ErrorCode.NONE,
+    high_watermark: int = 10,
+    records: bytes = b"",
+) -> PartitionDataRow:
+    data = PartitionData(
+        partition_index=index,
+        error_code=code,
+        high_watermark=high_watermark,
+        log_start_offset=0,
+        records=records,
+    )
+    return cast(PartitionDataRow, rows_of(data))
+
+
 def answer(
     context: FetchContext,
     records: dict[int, bytes] | None = None,
@@ -87,22 +103,17 @@ def answer(
     answers: PartitionResponses = [
         (
             target,
-            cast(
-                PartitionDataRow,
-                rows_of(
-                    PartitionData(
-                        partition_index=target.index,
-                        error_code=(errors or {}).get(target.index, ErrorCode.NONE),
-                        high_watermark=high_watermark,
-                        log_start_offset=0,
-                        records=(records or {}).get(target.index, b""),
-                    )
-                ),
+            row(
+                target.index,
+                (errors or {}).get(target.index, ErrorCode.NONE),
+                high_watermark,
+                (records or {}).get(target.index, b""),
             ),
         )
         for target in context.targets
     ]
     told = context.tell(answers)
+    context.remember(told)
     return context.finish(), [target.index for target, _ in told]
 
 
@@ -165,6 +176,25 @@ def test_a_partition_with_records_goes_to_the_end_of_the_line(cache: FetchSessio
     answer(cache.begin(fetch(session_id, 1), IDS), records={0: b"batch"})
     context = cache.begin(fetch(session_id, 2), IDS)
     assert [target.index for target in context.targets] == [1, 2, 0]
+
+
+def test_what_was_not_told_is_still_news(cache: FetchSessionCache) -> None:
+    """A client over its quota is told nothing. The session goes on with the next epoch."""
+    session_id = opened(cache, {0: 0, 1: 0})
+    context = cache.begin(fetch(session_id, 1), IDS)
+    told = context.tell([(context.targets[0], row(high_watermark=20, records=b"batch"))])
+    assert len(told) == 1
+    assert context.tell_nothing() == session_id
+    later = cache.begin(fetch(session_id, 2), IDS)
+    assert [target.index for target in later.targets] == [0, 1]
+    assert len(later.tell([(later.targets[0], row(high_watermark=20))])) == 1
+    assert later.tell([(later.targets[0], row(high_watermark=10))]) == []
+
+
+def test_no_session_is_opened_of_what_was_not_told(cache: FetchSessionCache) -> None:
+    context = cache.begin(fetch(wanted={0: 0}), IDS)
+    assert context.tell_nothing() == NO_SESSION_ID
+    assert len(cache) == 0
 
 
 def test_partitions_are_added_changed_and_forgotten(cache: FetchSessionCache) -> None:

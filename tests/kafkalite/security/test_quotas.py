@@ -1,7 +1,7 @@
 """A client's quota, the clients measured with it, and the time that it waits."""
 
 import tracemalloc
-from math import inf
+from math import nan
 
 import pytest
 
@@ -37,14 +37,16 @@ def quota(entities: dict[Entity, float]) -> ClientQuota:
 @pytest.mark.parametrize("level", range(8))
 def test_the_most_specific_quota_counts(level: int) -> None:
     made = quota({entity: 10.0 + number for number, entity in enumerate(LEVELS) if number >= level})
-    assert made.limit("alice", "app") == 10.0 + level
+    assert made.most_in_window("alice", "app") == 10 * (10 + level)
 
 
 def test_without_a_quota_nothing_is_measured() -> None:
     made = quota({})
     assert not made.is_active
-    assert made.limit("alice", "app") == inf
+    assert made.most_in_window("alice", "app") == 2**31 - 1
     assert made.record("alice", "app", 1e12, 0) == 0
+    made.replace({ALICE: {PRODUCER_BYTE_RATE: 1.0}})
+    assert made.record("alice", "app", 0, 0) == 0
 
 
 def test_quotas_of_other_kinds_do_not_count() -> None:
@@ -82,18 +84,68 @@ def test_what_was_not_used_is_given_back() -> None:
     assert made.record("alice", "a", 1000, 0) == 0
 
 
-def test_the_most_in_a_window() -> None:
-    assert quota({ALICE: 100.0}).most_in_window("alice", "a") == 1000.0
+@pytest.mark.parametrize(
+    ("limit", "most"), [(100.0, 1000), (0.19, 1), (2.0**60, 2**31 - 1), (nan, 0)]
+)
+def test_the_most_in_a_window(limit: float, most: int) -> None:
+    made = quota({ALICE: limit})
+    assert made.most_in_window("alice", "a") == most
+    assert made.most_in_window("bob", "a") == 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    ("entities", "waits"),
+    [
+        ([(("client-id", None),)], 0),
+        ([(("client-id", None), ("user", "alice"))], 0),
+        ([(("client-id", None), ("user", None))], 0),
+        ([(("client-id", None), ("user", "alice")), (("client-id", None),)], 0),
+        ([(("client-id", None), ("user", "alice")), (("user", None),)], 5_000),
+        ([ALICE], 5_000),
+    ],
+    ids=["client", "user", "users", "both", "a user's", "user alone"],
+)
+def test_an_empty_client_id_is_none(entities: list[Entity], waits: int) -> None:
+    """Whoever has none is held by quotas of users alone."""
+    made = quota(dict.fromkeys(entities, 100.0))
+    assert made.record("alice", "", 1500, 0) == waits
+
+
+@pytest.mark.parametrize(
+    ("others", "new"),
+    [
+        ([(("client-id", "other"),)], (("client-id", "app"),)),
+        ([(("user", "bob"),)], (("user", None),)),
+        ([(("user", "bob"),), (("client-id", "other"),)], (("client-id", "app"),)),
+        ([(("client-id", "x"), ("user", "bob"))], (("client-id", "app"), ("user", "alice"))),
+    ],
+    ids=["client ids", "users", "several kinds", "both"],
+)
+def test_what_was_used_before_a_quota_was_set_counts(others: list[Entity], new: Entity) -> None:
+    """Where others had one of its kind."""
+    made = quota(dict.fromkeys(others, 100.0))
+    assert made.record("alice", "app", 1500, 0) == 0
+    made.replace({each: {PRODUCER_BYTE_RATE: 100.0} for each in (*others, new)})
+    assert made.record("alice", "app", 0, 0) == 5_000
 
 
 def test_tokens_are_per_client_and_come_back() -> None:
     made = quota({ALICE: 2.0})
     now = 10**9
-    assert made.tokens_short_ms("alice", "a", now) == 0
+    assert made.tokens_short_ms("alice", "a", now) is None
     made.take_tokens("alice", "a", 24, now)
     assert made.tokens_short_ms("alice", "b", now) == 1_000
-    assert made.tokens_short_ms("alice", "b", now + 1_000) == 0
-    assert made.tokens_short_ms("bob", "b", now) == 0
+    assert made.tokens_short_ms("alice", "b", now + 1_000) is None
+    assert made.tokens_short_ms("bob", "b", now) is None
+
+
+def test_the_bucket_of_who_had_no_quota_is_full() -> None:
+    made = quota({ALICE: 1.0})
+    made.take_tokens("alice", "a", 100, 0)
+    made.replace({(("user", "bob"),): {PRODUCER_BYTE_RATE: 1.0}})
+    made.take_tokens("alice", "a", 100, 1)
+    made.replace({ALICE: {PRODUCER_BYTE_RATE: 1.0}})
+    assert made.tokens_short_ms("alice", "a", 2) is None
 
 
 def test_connections_by_address() -> None:
@@ -108,6 +160,13 @@ def test_connections_by_address() -> None:
     assert waits[:10] == [0] * 10
     assert waits[10:] == [1_000, 1_000]  # 11 in ten seconds: one too many each time
     assert rates.throttle_ms("10.0.0.2", 0) == 0
+
+
+@pytest.mark.parametrize("limit", [1e-7, nan])
+def test_a_rate_below_one_lets_nobody_connect(limit: float) -> None:
+    rates = ConnectionRates(WINDOW)
+    rates.replace({(("ip", None),): {CONNECTION_CREATION_RATE: limit}})
+    assert rates.throttle_ms("10.0.0.1", 0) == 1_000
 
 
 def test_without_a_rate_anybody_may_connect() -> None:

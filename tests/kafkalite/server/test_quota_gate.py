@@ -20,15 +20,12 @@ from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages import share_fetch
+from kafkalite.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
-from kafkalite.wire.messages.fetch import (
-    FetchableTopicResponse,
-    FetchRequest,
-    FetchResponse,
-    PartitionData,
-)
+from kafkalite.wire.messages.fetch import FetchRequest, ReplicaState
 from kafkalite.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
+from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkalite.wire.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
@@ -146,13 +143,6 @@ class Gated:
         return gate(self._api, handle)(self._asked.services, context, request)
 
 
-def fetched(size: int) -> FetchResponse:
-    partition = PartitionData(partition_index=0, records=bytes(size))
-    return FetchResponse(
-        session_id=7, responses=[FetchableTopicResponse(topic="t", partitions=[partition])]
-    )
-
-
 async def test_a_request_s_time_is_paid_for(autojump_clock: MockClock) -> None:
     with one_dispatcher() as asked:
         gated = Gated(asked, ApiKey.LIST_GROUPS, request_percentage=0.001)
@@ -190,7 +180,7 @@ async def test_bytes_of_a_produce_are_those_of_its_request(autojump_clock: MockC
     assert gated.muted == [5.0, 6.0]
 
 
-async def test_a_throttled_fetch_comes_empty_and_does_not_count(autojump_clock: MockClock) -> None:
+async def test_a_throttled_fetch_does_not_count(autojump_clock: MockClock) -> None:
     with one_dispatcher() as asked:
         gated = Gated(asked, ApiKey.FETCH, consumer_byte_rate=1000)
         request = rows_of(FetchRequest(max_bytes=1 << 20))
@@ -198,17 +188,112 @@ async def test_a_throttled_fetch_comes_empty_and_does_not_count(autojump_clock: 
 
         def fetch_(services: Any, context: Any, row: Any) -> Any:
             seen.append(row[5])
-            return rows_of(fetched(9_000))
+            wait_ms = context.wait_for(9_000)
+            assert context.wait_for(9_000) == wait_ms, "it is measured once"
+            return (wait_ms, 0, 0, [], [])
 
-        first = gated.ask(request, fetch_)
-        assert (first[0], len(first[3])) == (0, 1)
-        second = gated.ask(request, fetch_)
-        assert second[0] > 0
-        assert second[3] == []
-        third = gated.ask(request, fetch_)
-        assert third[0] == second[0], "what was not sent does not count"
+        waits = [gated.ask(request, fetch_)[0] for _ in range(3)]
+        assert waits == [0, 8_000, 8_000], "what was not sent does not count"
     # No more is read than a whole window allows.
     assert seen == [10_000] * 3
+    assert gated.muted == [8.0, 8.0]
+
+
+async def test_brokers_fetch_as_much_as_they_can(autojump_clock: MockClock) -> None:
+    with one_dispatcher() as asked:
+        gated = Gated(asked, ApiKey.FETCH, consumer_byte_rate=1.0, request_percentage=1e-9)
+
+        def fetch_(services: Any, context: Any, row: Any) -> Any:
+            assert (row[5], context.wait_for) == (1 << 20, None)
+            return (0, 0, 0, [], [])
+
+        for old, new in ((2, -1), (-1, 2)):
+            state = ReplicaState(replica_id=new)
+            request = FetchRequest(max_bytes=1 << 20, replica_id=old, replica_state=state)
+            assert gated.ask(rows_of(request), fetch_)[0] == 0
+    assert gated.muted == []
+
+
+async def test_a_throttled_fetch_tells_nothing(connect: Connect) -> None:
+    """Its session does not open, or does not change: what was not told is still news."""
+    async with broker({"log.retention.ms": "-1"}) as running:
+        running.create_topic("words", partitions=1)
+        client = await connect(running, client_id="writer")
+        await produce(client, batch(bytes(1000)))
+        reader = await connect(running, client_id="reader")
+        opened = await reader.ask(fetch({0: 1}, session_epoch=0), 12)
+        assert opened.session_id
+        await alter(client, {"client-id": "reader"}, consumer_byte_rate=1)
+        await produce(client, batch(bytes(1000)))
+        told = await reader.ask(fetch({}, session_id=opened.session_id, session_epoch=1), 12)
+        assert (told.session_id, told.responses) == (opened.session_id, [])
+        assert told.throttle_time_ms > 0
+        second = await connect(running, client_id="reader")
+        refused = await second.ask(fetch({0: 0}, session_epoch=0), 12)
+        assert (refused.session_id, refused.responses) == (0, [])
+        # Not even of what is wrong with a session does such a client hear.
+        third = await connect(running, client_id="reader")
+        unknown = await third.ask(fetch({}, session_id=77, session_epoch=5), 12)
+        assert (unknown.error_code, unknown.session_id) == (ErrorCode.NONE, 0)
+        assert unknown.throttle_time_ms > 0
+        await alter(client, {"client-id": "reader"}, consumer_byte_rate=None)
+        fourth = await connect(running, client_id="reader")
+        again = fetch({}, session_id=opened.session_id, session_epoch=2)
+        (partition,) = answers(await fourth.ask(again, 12)).values()
+        assert partition.high_watermark == 2
+
+
+async def test_topics_are_not_created_by_asking_when_the_tokens_are_spent(
+    connect: Connect,
+) -> None:
+    async with broker({"controller.quota.window.num": "2"}) as running:
+        client = await connect(running, client_id="maker")
+        await alter(client, {"client-id": "maker"}, controller_mutation_rate=1)
+        for name in "abcd":
+            wanted = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+            answer = await client.ask(wanted, 12)
+            assert answer.throttle_time_ms == 0
+            assert answer.topics[0].error_code in (0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        assert sorted(running._running.services.topics.by_name) == ["a", "b", "c"]
+
+
+async def test_only_what_is_right_is_paid_for(connect: Connect) -> None:
+    """What cannot be done says so, though no tokens are left."""
+    configs = {"controller.quota.window.num": "2"}
+    async with broker(configs) as running:
+        running.create_topic("t", partitions=1)
+        client = await connect(running, client_id="maker")
+        await alter(client, {"client-id": "maker"}, controller_mutation_rate=1)
+
+        def create(**counts: int) -> CreateTopicsRequest:
+            topics = [
+                CreatableTopic(name=name, num_partitions=count, replication_factor=1)
+                for name, count in counts.items()
+            ]
+            return CreateTopicsRequest(topics=topics, timeout_ms=1000)
+
+        answer = await client.ask(create(a=5, t=1, b=0, c=1), 6)
+        assert [each.error_code for each in answer.topics] == [
+            ErrorCode.NONE,
+            ErrorCode.TOPIC_ALREADY_EXISTS,
+            ErrorCode.INVALID_PARTITIONS,
+            ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        ]
+        other = await connect(running, client_id="maker")
+        topics = [CreatePartitionsTopic("t", 1, None), CreatePartitionsTopic("a", 9, None)]
+        grown = await other.ask(CreatePartitionsRequest(topics=topics, timeout_ms=1000), 3)
+        assert [each.error_code for each in grown.results] == [
+            ErrorCode.INVALID_PARTITIONS,
+            ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        ]
+        third = await connect(running, client_id="maker")
+        names = [DeleteTopicState(name="x"), DeleteTopicState(name="t")]
+        deleted = await third.ask(DeleteTopicsRequest(topics=names, timeout_ms=1000), 6)
+        assert {each.name: each.error_code for each in deleted.responses} == {
+            "x": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            "t": ErrorCode.THROTTLING_QUOTA_EXCEEDED,
+        }
+        assert sorted(running._running.services.topics.by_name) == ["a", "t"]
 
 
 async def test_a_throttled_share_fetch_brings_no_records(autojump_clock: MockClock) -> None:
