@@ -23,7 +23,6 @@ from uuid import UUID
 from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.replica.fetch_reader import FetchReader, close_records, failed_partition
 from kafkalite.replica.fetch_sessions import (
-    FIRST_TOPIC_ID_VERSION,
     REPLICA_STATE_SINCE,
     FetchContext,
     FetchTarget,
@@ -45,6 +44,7 @@ from kafkalite.requests.slices import (
     release,
     without_full_collections,
 )
+from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
     FetchableTopicResponseRow,
@@ -316,7 +316,7 @@ def _refused(
 ) -> FetchResponseRow:
     if error.code not in _OF_THE_REQUEST:
         return 0, error.code, 0, (), ()
-    if context.api_version >= FIRST_TOPIC_ID_VERSION:
+    if context.api_version >= FETCH_BY_ID_SINCE:
         return 0, error.code, request[7], (), ()
     # For every partition in the request, as Kafka's getErrorResponse.
     topics: list[FetchableTopicResponseRow] = [

@@ -33,6 +33,7 @@ from kafkalite.requests.slices import (
 )
 from kafkalite.requests.topic_names import INTERNAL_TOPICS, validate_topic_name
 from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from kafkalite.wire.api_keys import METADATA_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.metadata import (
@@ -143,7 +144,7 @@ def _response(
     version = context.api_version
     asked, creates, _, _ = request
     by_id, is_nameless = yield from _look_at(asked or ())
-    if version < 12 and (by_id or is_nameless):
+    if version < METADATA_BY_ID_SINCE and (by_id or is_nameless):
         return _failed(asked or (), version, ErrorCode.INVALID_REQUEST)
     if not by_id and is_nameless:
         # Neither name nor id: Kafka has no words for it either. Where one has an id, it looks at no

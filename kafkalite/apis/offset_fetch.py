@@ -21,6 +21,7 @@ from kafkalite.requests.slices import (
     mapped_in_steps,
     release,
 )
+from kafkalite.wire.api_keys import OFFSET_FETCH_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.offset_fetch import (
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
 
 GROUP_ERROR_SINCE: Final = 2
 SEVERAL_GROUPS_SINCE: Final = 8
-TOPIC_IDS_SINCE: Final = 10
 
 _NO_OFFSET: Final = -1
 _NO_EPOCH: Final = -1
@@ -123,7 +123,7 @@ def _fetch(
 ) -> Steps[OffsetFetchResponseGroupRow]:
     router = services.group_coordinator.offset_router
     group_id, member_id, member_epoch, wanted = group
-    uses_topic_ids = context.api_version >= TOPIC_IDS_SINCE
+    uses_topic_ids = context.api_version >= OFFSET_FETCH_BY_ID_SINCE
     unknown: list[OffsetFetchResponseTopicsRow] = []
     named: Sequence[OffsetFetchRequestTopicsRow] = wanted or ()
     if uses_topic_ids:

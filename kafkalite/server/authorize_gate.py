@@ -21,7 +21,7 @@ from kafkalite.security.authorization.rules import Asked, Finish, Rule, Verdict
 from kafkalite.security.authorization.table import AUTHORIZATION, FETCH_NEED
 from kafkalite.security.authorizer import Authorizer
 from kafkalite.server.gates import Gate
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import PRODUCE_BY_ID_SINCE, ApiKey
 from kafkalite.wire.api_messages import request_class, response_class
 from kafkalite.wire.messages.fetch import FetchRequestRow
 from kafkalite.wire.messages.produce import ProduceRequestRow
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _MayRead = Callable[[str], bool]
 _CONSUMER: Final = -1
-# The first version of Produce that names topics by id.
-_TOPIC_IDS_SINCE: Final = 13
 _LARGE_BYTES: Final = 32 * 1024
 _SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 # Their members may subscribe to a regular expression, or join a group of such.
@@ -221,7 +219,7 @@ def _producing(authorizer: Authorizer, handle: Handler, authorized: Handler) -> 
         if not isinstance(may, Permits) or may.principal is not context.principal:
             may = context.may_write = _permits(authorizer, context, Operation.WRITE)
         for name, topic_id, _ in topics:
-            if context.api_version >= _TOPIC_IDS_SINCE:
+            if context.api_version >= PRODUCE_BY_ID_SINCE:
                 topic = services.topics.by_id(topic_id)
                 if topic is None:
                     continue

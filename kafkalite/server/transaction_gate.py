@@ -18,7 +18,7 @@ from kafkalite.coordinators.transaction_joins import FirstAppend, TransactionJoi
 from kafkalite.replica.produced_batches import check_shape, is_transactional
 from kafkalite.requests.slices import Steps, cut, in_slices
 from kafkalite.requests.suspension import has_to_wait
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import PRODUCE_BY_ID_SINCE, ApiKey
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import NO_SEQUENCE, RecordBatch
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from kafkalite.wire.messages.produce import ProduceRequestRow
     from kafkalite.wire.messages.txn_offset_commit import TxnOffsetCommitRequestRow
 
-_FIRST_TOPIC_ID_VERSION: Final = 13
 _VERIFIES: Final = "transaction.partition.verification.enable"
 
 
@@ -117,7 +116,7 @@ def _first_appends(
     wrong."""
     found: list[FirstAppend] = []
     transactional_id = request[0] or ""
-    uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+    uses_topic_ids = context.api_version >= PRODUCE_BY_ID_SINCE
     for name, topic_id, partitions in request[3]:
         topic = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
         for some in cut(partitions):

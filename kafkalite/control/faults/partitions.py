@@ -19,7 +19,7 @@ from uuid import UUID
 from kafkalite.control.faults.matching import TopicPlace
 from kafkalite.control.faults.refusals import partition_lists, partition_refusal
 from kafkalite.requests.names import class_of, partition_number, topic_of
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE, ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.fetch import (
@@ -28,8 +28,6 @@ from kafkalite.wire.messages.fetch import (
     PartitionData,
 )
 from kafkalite.wire.schema import Field, Shape, fields_of
-
-_FETCH_BY_ID_SINCE: Final = 13
 
 TopicName = Callable[[UUID], str | None]
 
@@ -146,7 +144,7 @@ def fetch_refusal(
         refused.records = b""
         topic.partitions.append(refused)
     for topic in answer.responses:
-        if version >= _FETCH_BY_ID_SINCE:
+        if version >= FETCH_BY_ID_SINCE:
             topic.topic = ""
         else:
             topic.topic_id = NO_UUID

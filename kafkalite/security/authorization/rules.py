@@ -21,7 +21,12 @@ from kafkalite.requests.slices import Steps, batches, mapped
 from kafkalite.requests.topic_names import is_topic_name
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import (
+    OFFSET_COMMIT_BY_ID_SINCE,
+    OFFSET_FETCH_BY_ID_SINCE,
+    PRODUCE_BY_ID_SINCE,
+    ApiKey,
+)
 from kafkalite.wire.errors import ErrorCode
 
 A = TypeVar("A")
@@ -190,8 +195,11 @@ def valid_topic_name(asked: Asked, element: Any) -> str | None:
     return name if is_topic_name(name) else None
 
 
-# The first versions that name topics by id (KIP-516).
-_BY_ID_SINCE: Final = {ApiKey.PRODUCE: 13, ApiKey.OFFSET_COMMIT: 10, ApiKey.OFFSET_FETCH: 10}
+_BY_ID_SINCE: Final = {
+    ApiKey.PRODUCE: PRODUCE_BY_ID_SINCE,
+    ApiKey.OFFSET_COMMIT: OFFSET_COMMIT_BY_ID_SINCE,
+    ApiKey.OFFSET_FETCH: OFFSET_FETCH_BY_ID_SINCE,
+}
 
 
 def topic_by_name_or_id(asked: Asked, element: Any) -> str | None:
