@@ -18,7 +18,7 @@ from kafkalite.cluster.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
-    GROUP_RESOURCE,
+    CONFIG_RESOURCES,
     TOPIC_RESOURCE,
 )
 from kafkalite.config.describe import (
@@ -46,15 +46,6 @@ from kafkalite.wire.messages.describe_configs import (
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
-_RESOURCE_TYPES: Final = frozenset(
-    {
-        TOPIC_RESOURCE,
-        BROKER_RESOURCE,
-        BROKER_LOGGER_RESOURCE,
-        CLIENT_METRICS_RESOURCE,
-        GROUP_RESOURCE,
-    }
-)
 # Topics with different configs of their own.
 _MOST_KEPT: Final = 64
 
@@ -73,7 +64,7 @@ def _results(
 ) -> Steps[list[DescribeConfigsResult]]:
     """A type that is none fails the whole request (ConfigHelper.handleDescribeConfigsRequest)."""
     for some in batches(resources):
-        if any(resource.resource_type not in _RESOURCE_TYPES for resource in some):
+        if any(resource.resource_type not in CONFIG_RESOURCES for resource in some):
             return (yield from mapped(_refused, resources))
         yield
     return (yield from mapped(describe, resources))

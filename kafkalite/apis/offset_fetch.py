@@ -15,7 +15,7 @@ from kafkalite.requests.slices import (
     Steps,
     at_once,
     batches,
-    briefly_or_in_slices,
+    large_response,
     let_go,
     mapped,
     mapped_in_steps,
@@ -59,13 +59,7 @@ def handle(
 ) -> OffsetFetchResponseRow | Coroutine[Any, Any, LargeResponse]:
     """Answer for each group."""
     steps = _response(services, context, request)
-    return at_once(steps) if _size(request) <= _AT_ONCE else _in_slices(steps, context)
-
-
-async def _in_slices(
-    steps: Steps[OffsetFetchResponseRow], context: RequestContext
-) -> LargeResponse:
-    return LargeResponse(await briefly_or_in_slices(steps, context))
+    return at_once(steps) if _size(request) <= _AT_ONCE else large_response(steps, context)
 
 
 def _size(request: OffsetFetchRequestRow) -> int:

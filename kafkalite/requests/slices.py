@@ -14,6 +14,7 @@ import trio
 
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import in_disk_thread
+from kafkalite.wire.rows import LargeResponse
 from kafkalite.wire.schema import FIELDS, KeptRow, Shape, fields_of
 
 A = TypeVar("A")
@@ -175,6 +176,11 @@ async def briefly_or_in_slices(steps: WaitingSteps[T], context: RequestContext) 
     if wait is not None:
         await in_disk_thread(wait)
     return await in_slices_of_task(steps)
+
+
+async def large_response(steps: WaitingSteps[Any], context: RequestContext) -> LargeResponse:
+    """The same for a row that may be so large that it is built in slices, too."""
+    return LargeResponse(await briefly_or_in_slices(steps, context))
 
 
 async def in_slices_of_task(steps: WaitingSteps[T]) -> T:
