@@ -10,7 +10,6 @@ from typing import Final
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
 from kafkalite.group_coordinator.heartbeat_checks import (
-    invalid,
     is_share_member_id,
     refuse_blank,
 )
@@ -24,7 +23,7 @@ from kafkalite.group_coordinator.share_offsets import ShareGroupOffsets
 from kafkalite.group_coordinator.share_protocol import ShareProtocol
 from kafkalite.group_coordinator.share_states import ShareStates
 from kafkalite.wire.error_messages import message_of
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
 from kafkalite.wire.messages import share_group_describe
 from kafkalite.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
@@ -65,9 +64,9 @@ class ShareGroupRequests(
         )
         if request.member_epoch == JOIN_EPOCH:
             if not request.subscribed_topic_names:
-                raise invalid("SubscribedTopicNames must be set in first request.")
+                raise invalid_request("SubscribedTopicNames must be set in first request.")
         elif request.member_epoch < LEAVE_EPOCH:
-            raise invalid("MemberEpoch is invalid.")
+            raise invalid_request("MemberEpoch is invalid.")
 
     def _heartbeat(
         self, context: Context, request: ShareGroupHeartbeatRequest

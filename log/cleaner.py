@@ -19,9 +19,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from kafkalite.log.checkpoints import (
-    CorruptCheckpoint,
     TopicPartition,
-    read_offsets,
+    offsets_if_sound,
     write_offsets,
 )
 from kafkalite.log.config import FOREVER
@@ -77,19 +76,13 @@ class Cleaner:
         # Damaged logs, which are not cleaned any more.
         self.uncleanable: set[TopicPartition] = set()
         self._clean_up_to = {
-            directory.path: self._read_checkpoint(directory) for directory in self._directories
+            directory.path: offsets_if_sound(directory.files, directory.path / CLEANER_CHECKPOINT)
+            for directory in self._directories
         }
 
     def use_buffer(self, dedupe_buffer_bytes: int) -> None:
         """Set the memory for keys, in bytes, from the next log on."""
         self._max_keys = max(1, dedupe_buffer_bytes // _BYTES_PER_KEY)
-
-    def _read_checkpoint(self, directory: LogDirectory) -> dict[TopicPartition, int]:
-        try:
-            return read_offsets(directory.files, directory.path / CLEANER_CHECKPOINT)
-        except CorruptCheckpoint as error:
-            _logger.warning("%s", error)
-            return {}
 
     def _all_cleanable(self) -> Iterator[Cleanable | None]:
         """The dirty part of each log, a log a step; None where there is none, or not yet."""

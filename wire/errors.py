@@ -212,6 +212,10 @@ class KafkaError(Exception):
         self.message = message
 
 
+def invalid_request(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
 class WireError(Exception):
     """Bytes and messages do not go together.
 
