@@ -65,6 +65,8 @@ class ConsumerProtocol(
     removed them itself and made the group a classic one.
     """
 
+    response = ConsumerGroupHeartbeatResponse
+
     def __init__(self, services: GroupServices) -> None:
         super().__init__(ConsumerGroup, services)
         self.targets = ConsumerTargets(services)
@@ -162,15 +164,6 @@ class ConsumerProtocol(
             not group.is_metadata_stale
             and group.epoch == group.assignment_epoch
             and member.is_reconciled_to(group.assignment_epoch)
-        )
-
-    def _response(
-        self, group: ConsumerGroup, member: ConsumerMember
-    ) -> ConsumerGroupHeartbeatResponse:
-        return ConsumerGroupHeartbeatResponse(
-            member_id=member.member_id,
-            member_epoch=member.member_epoch,
-            heartbeat_interval_ms=self.heartbeat_interval_ms(group),
         )
 
     def _member_for(

@@ -27,7 +27,6 @@ from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
 from kafkalite.wire.messages import share_group_describe
 from kafkalite.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
-    ShareGroupHeartbeatResponse,
     ShareGroupHeartbeatResponseRow,
 )
 from kafkalite.wire.rows import rows_of
@@ -88,13 +87,6 @@ class ShareGroupRequests(
             return self.protocol.heartbeat(self.protocol.changes(made), context, request, keep)
         found = existing(ShareGroup, request.group_id, group, "Share group")
         return self.protocol.heartbeat(self.protocol.changes(found), context, request)
-
-    def _refused(self, error: KafkaError) -> ShareGroupHeartbeatResponseRow:
-        answer: ShareGroupHeartbeatResponseRow
-        answer = rows_of(
-            ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
-        )
-        return answer
 
     # Administration
 

@@ -70,15 +70,14 @@ async def describe_groups(
     make_group: Callable[..., D],
 ) -> list[D]:
     """The same for groups of one type; all are refused if `Services.serves_groups` says no."""
-    if not services.serves_groups(kind):
 
-        def describe(context: RequestContext, group_id: str) -> D:
-            return make_group(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
+    def unsupported(context: RequestContext, group_id: str) -> D:
+        return make_group(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
 
     return await describe_each(
         context,
         request.group_ids,
-        describe,
+        describe if services.serves_groups(kind) else unsupported,
         include_authorized_operations=request.include_authorized_operations,
     )
 
