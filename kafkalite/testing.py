@@ -234,12 +234,7 @@ class broker(LocalKit):
         self._thread = thread
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert self._token is not None
         assert self._thread is not None
         with suppress(trio.RunFinishedError):

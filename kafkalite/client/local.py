@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import trio
@@ -48,12 +47,7 @@ class NewCluster(LocalKit):
         self.cluster, self.bootstrap = made.name, made.bootstrap
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.ask("clusters.delete")
 
 
