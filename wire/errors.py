@@ -212,6 +212,10 @@ class KafkaError(Exception):
         self.message = message
 
 
+# The fields of messages that have an error code.
+ERROR_FIELDS: Final = ("error_code", "partition_error_code")
+
+
 def invalid_request(message: str) -> KafkaError:
     return KafkaError(ErrorCode.INVALID_REQUEST, message)
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
+    is_served = services.serves_groups("consumer")
     describe = services.group_coordinator.consumer.describe
-    groups = await describe_groups("consumer", services, context, request, describe, DescribedGroup)
+    groups = await describe_groups(is_served, context, request, describe, DescribedGroup)
     return ConsumerGroupDescribeResponse(groups=groups)

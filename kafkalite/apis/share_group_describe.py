@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: ShareGroupDescribeRequest
 ) -> ShareGroupDescribeResponse:
+    is_served = services.serves_groups("share")
     describe = services.group_coordinator.share.describe
-    groups = await describe_groups("share", services, context, request, describe, DescribedGroup)
+    groups = await describe_groups(is_served, context, request, describe, DescribedGroup)
     return ShareGroupDescribeResponse(groups=groups)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: StreamsGroupDescribeRequest
 ) -> StreamsGroupDescribeResponse:
+    is_served = services.serves_groups("streams")
     describe = services.group_coordinator.streams.describe
-    groups = await describe_groups("streams", services, context, request, describe, DescribedGroup)
+    groups = await describe_groups(is_served, context, request, describe, DescribedGroup)
     return StreamsGroupDescribeResponse(groups=groups)

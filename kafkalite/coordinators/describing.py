@@ -12,7 +12,6 @@ from kafkalite.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
-    from kafkalite.services import Services
 
 
 class Described(Protocol):
@@ -62,14 +61,13 @@ async def describe_each(
 
 
 async def describe_groups(
-    kind: str,
-    services: Services,
+    is_served: bool,
     context: RequestContext,
     request: DescribeRequest,
     describe: Callable[[RequestContext, str], D | Callable[[], D]],
     make_group: Callable[..., D],
 ) -> list[D]:
-    """The same for groups of one type; all are refused if `Services.serves_groups` says no."""
+    """The same for the groups of one type, which may be switched off (`Services.serves_groups`)."""
 
     def unsupported(context: RequestContext, group_id: str) -> D:
         return make_group(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
@@ -77,7 +75,7 @@ async def describe_groups(
     return await describe_each(
         context,
         request.group_ids,
-        describe if services.serves_groups(kind) else unsupported,
+        describe if is_served else unsupported,
         include_authorized_operations=request.include_authorized_operations,
     )
 

@@ -44,6 +44,11 @@ EVICTION_SECONDS: Final = 120.0
 TargetKey = tuple[str | UUID, int]
 
 
+def next_epoch(epoch: int) -> int:
+    """The epoch of a session's next request; the one after the last is 1."""
+    return epoch + 1 if epoch < _MAX_EPOCH else 1
+
+
 @dataclass(slots=True)
 class FetchTarget:
     """One partition that is fetched: where from, and what its client was last told about it."""
@@ -305,7 +310,7 @@ class FetchSessionCache:
         self._sessions[session.session_id] = session
         session.used_at = self._clock()
         epoch = request[8]
-        session.epoch = epoch + 1 if epoch < _MAX_EPOCH else 1
+        session.epoch = next_epoch(epoch)
         return IncrementalFetch(session)
 
     def open(

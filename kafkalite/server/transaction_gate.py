@@ -9,10 +9,10 @@ maybeSendPartitionsToTransactionCoordinator.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kafkalite.apis import txn_offset_commit
-from kafkalite.coordinators.produce_transactions import SECOND_GENERATION_SINCE
+from kafkalite.coordinators.produce_transactions import SECOND_GENERATION_SINCE, VERIFIES
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_joins import FirstAppend, TransactionJoins, join_all
 from kafkalite.replica.produced_batches import check_shape, is_transactional
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
     from kafkalite.wire.messages.produce import ProduceRequestRow
     from kafkalite.wire.messages.txn_offset_commit import TxnOffsetCommitRequestRow
-
-_VERIFIES: Final = "transaction.partition.verification.enable"
 
 
 def transaction_gate(joins: TransactionJoins) -> Gate:
@@ -57,7 +55,7 @@ def _producing(joins: TransactionJoins, handle: Handler) -> Handler:
     ) -> Any:
         adds = context.api_version >= SECOND_GENERATION_SINCE
         appends: list[FirstAppend] = []
-        if adds or services.config.boolean(_VERIFIES, context.node_id):
+        if adds or services.config.boolean(VERIFIES, context.node_id):
             appends = await in_slices(_first_appends(services, context, request), context)
         return await _handled(joins, handle, services, context, request, appends, adds=adds)
 
