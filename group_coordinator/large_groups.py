@@ -144,7 +144,7 @@ class LargeGroupRequests(ModernRequests[P, Q, A]):
     def _rehearsed(
         self, context: Context, request: Q
     ) -> Generator[Callable[[], None], None, A | None]:
-        """Have a thread work out what a heartbeat changes; None if it came to nothing."""
+        """Have a thread work out what a heartbeat changes; None if the group is another by then."""
         from kafkalite.group_coordinator.rehearsal import Rehearsal  # with the first large group
 
         group_id = request.group_id

@@ -169,8 +169,7 @@ class OffsetRequests:
         return check_committed
 
     def _is_any_there(self, topics: Sequence[CommittedTopic]) -> bool:
-        """True if any partition exists: for none of them, Kafka does not ask the coordinator at
-        all."""
+        """True if any partition exists. If none does, Kafka does not ask the coordinator."""
         for topic in topics:
             count = self._topics.partition_count(topic[0])
             for partition, _, _, _ in topic[-1] if count else ():

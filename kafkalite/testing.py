@@ -318,7 +318,7 @@ class broker(LocalKit):
         try:
             await self._stack.__aexit__(kind, error, traceback)
         except BaseExceptionGroup as group:
-            # The nursery is our affair: a test that fails inside should see its own exception.
+            # The nursery is not to be seen: a test that fails inside should see its own exception.
             if group.exceptions != (error,):
                 raise
         finally:

@@ -85,7 +85,8 @@ class Cleaner:
         self._max_keys = max(1, dedupe_buffer_bytes // _BYTES_PER_KEY)
 
     def _all_cleanable(self) -> Iterator[Cleanable | None]:
-        """The dirty part of each log, a log a step; None where there is none, or not yet."""
+        """The dirty part of each log, a log a step; None for a log without one, or not known
+        yet."""
         for directory in self._directories:
             if directory.failure is not None:
                 continue

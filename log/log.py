@@ -66,7 +66,7 @@ class Log(LogReader):
         briefly: bool = False,
         now_ms: int = NO_TIMESTAMP,
     ) -> AppendInfo:
-        """Append one batch as the leader, or nothing; `records` is not kept and not changed.
+        """Append one batch as the leader, or nothing; `records` is neither kept nor changed.
         `checked` has looked at a client's batch already; `now_ms` is the time if it is known.
 
         Raises:

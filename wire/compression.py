@@ -143,7 +143,7 @@ def large(
         return
     most = _snappy_size(memoryview(data), limit) if codec is Compression.SNAPPY else limit
     # lz4 and zstd need not tell their size, and that of snappy may be a lie. Pages of a mapping
-    # that nothing is written to cost nothing, so one pass does, and the codec stops at its end.
+    # cost nothing until they are written to, so one pass does, and the codec stops at its end.
     with mmap.mmap(-1, max(most, 1)) as output:
         size = decompress_into(codec, data, output)
         if not 0 <= size <= limit:

@@ -248,7 +248,8 @@ class ProtocolViolation(WireError):
 
 
 class Malformed(ProtocolViolation):
-    """A request that cannot be parsed; `ApiCodec.explain` says what is wrong, at its leisure."""
+    """A request that cannot be parsed; `ApiCodec.explain` says what is wrong, and may take its
+    time."""
 
 
 def too_many_elements(most: int, name: str = "") -> ProtocolViolation:

@@ -168,8 +168,7 @@ def _snappy(data: bytes, limit: int) -> Stream:
 
 
 def _lz4(data: bytes, limit: int) -> Stream:
-    """One frame: what follows its end is not looked at, and its content's checksum is not
-    checked."""
+    """One frame: neither the bytes after its end nor its checksum of the content are looked at."""
     if not is_lz4_frame(data):
         return Stream(b"", True)
     flags = data[4]

@@ -1,4 +1,4 @@
-"""DescribeConfigs (key 32), versions 1-4: what is set, where, and what stands behind it (KIP-133).
+"""DescribeConfigs (key 32), versions 1-4: values, where each is set, and its synonyms (KIP-133).
 
 - v1+: synonyms; v3+: types and documentation (KIP-569).
 - `configuration_keys` null or empty means all; unknown ones are silently missing.

@@ -150,7 +150,7 @@ def _by_name(
     wanted: Sequence[OffsetFetchRequestTopicsRow],
     unknown: list[OffsetFetchResponseTopicsRow],
 ) -> Steps[list[OffsetFetchRequestTopicsRow]]:
-    """The topics with their names; those that there are not go to `unknown`, refused."""
+    """The topics with their names. Topics that do not exist are refused, and go to `unknown`."""
     named: list[OffsetFetchRequestTopicsRow] = []
     by_id = services.topics.by_id
     for topic in wanted:

@@ -240,7 +240,7 @@ def _check_default(names: Sequence[str]) -> None:
 
 
 def _definition(name: str) -> ConfigDef | None:
-    """None for what Kafka keeps unread: it may be a plugin's."""
+    """The definition; None for a config that Kafka keeps as it is, as it may be a plugin's."""
     found = find(name)
     return None if found is None or found.name not in BROKER_CONFIGS else found
 

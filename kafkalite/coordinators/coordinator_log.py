@@ -115,8 +115,8 @@ class ConsumerOffsetsLog:
         return 0 if topic is None else len(topic.partitions)
 
     def leader_id(self, partition: int) -> int | None:
-        """The node of this process that leads the partition, and so coordinates its groups. None if
-        none does."""
+        """The node of this process that leads the partition, and so coordinates its groups; None if
+        no node does."""
         leader_id = self._partition(partition).coordinated_here
         return leader_id if leader_id >= 0 else None
 

@@ -192,7 +192,7 @@ def _is_list(value: object) -> TypeGuard[list[Any]]:
 
 
 def named(value: Any) -> dict[str, Any] | None:
-    """The fields of an object as JSON has them; None if it is none."""
+    """The fields of a JSON object; None if the value is not one."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 

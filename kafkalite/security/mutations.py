@@ -59,7 +59,7 @@ class MutationQuota:
         self.wait_ms = 0
 
     def take(self, partitions: int) -> bool:
-        """Take tokens; False: there are none, and this is not to be done."""
+        """Take tokens; False if there are too few, and the change is refused."""
         now_ms = self._now_ms()
         if self._is_strict:
             self.wait_ms = self._quota.tokens_short_ms(self._user, self._client_id, now_ms)

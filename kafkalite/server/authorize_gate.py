@@ -37,7 +37,8 @@ _LARGE_BYTES: Final = 32 * 1024
 _SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 # Their members may subscribe to a regular expression, or join a group of such.
 _SUBSCRIBING: Final = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.JOIN_GROUP)
-# The APIs of each type of groups. Where that is switched off, all hear so, whatever they may do.
+# The APIs of each type of groups. If a type is switched off, every client is told so, authorized or
+# not.
 _TYPE_OF: Final = {
     **dict.fromkeys((ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE), "consumer"),
     **dict.fromkeys((ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE), "streams"),

@@ -57,7 +57,7 @@ class Faults:
         self.book.applied = self._applied
 
     def attach(self, cluster: ControlledCluster) -> None:
-        """Stand in the way of the requests of the broker that serves now."""
+        """Apply the rules to the requests of the broker that serves now."""
         self._broker = cluster.broker
         self._files = cluster.files
         self._concerned = frozenset()

@@ -119,8 +119,7 @@ class Decoded:
 def whole(parts: Parts) -> memoryview:
     """The parts in one piece, zeros in the place of so many bytes that were not kept.
 
-    A page of memory that nothing is written to is not there before it is read. So a megabyte that
-    was not kept costs no more than a few bytes.
+    The system gives memory to a page when it is first written to, so zeros cost next to nothing.
     """
     if all(isinstance(each, bytes) for each in parts):
         return memoryview(b"".join(cast("Sequence[bytes]", parts)))

@@ -55,7 +55,7 @@ class TransactionLog(CoordinatorTopic):
         return self.partition(self.index_of(transactional_id))
 
     def leadership(self, index: int) -> Leadership | None:
-        """Tells which node of this process coordinates a partition. None if none does."""
+        """The node of this process that coordinates a partition; None if no node does."""
         partition = self.partition(index)
         node_id = partition.coordinated_here
         return None if node_id < 0 else Leadership(node_id, partition.leader_epoch)

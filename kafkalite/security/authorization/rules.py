@@ -73,8 +73,8 @@ class Asked:
 class Verdict:
     """The decision about a request.
 
-    `is_final`: `response` is it, None for none at all. Else `request` is to be handled, and the
-    response to go through `finish`.
+    `is_final`: `response` is the answer, None if there is none. Else `request` is handled, and the
+    response goes through `finish`.
     """
 
     request: Any = None
