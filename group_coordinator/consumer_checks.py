@@ -4,11 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from kafkalite.group_coordinator.heartbeat_checks import refuse_blank
-from kafkalite.group_coordinator.modern_member import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    STATIC_LEAVE_EPOCH,
-)
+from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
 from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 

@@ -21,12 +21,7 @@ from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
-from kafkalite.group_coordinator.consumer_member import (
-    ConsumerMember,
-    Owned,
-    is_subset,
-    owned_from,
-)
+from kafkalite.group_coordinator.consumer_member import ConsumerMember, Owned, is_subset, owned_from
 from kafkalite.group_coordinator.consumer_targets import ConsumerTargets
 from kafkalite.group_coordinator.heartbeat_checks import check_epoch
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, STATIC_LEAVE_EPOCH

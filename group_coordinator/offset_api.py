@@ -14,11 +14,7 @@ from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.offset_checks import CheckCommitted
-from kafkalite.group_coordinator.offset_commit import (
-    Commit,
-    Committer,
-    PartitionOutcome,
-)
+from kafkalite.group_coordinator.offset_commit import Commit, Committer, PartitionOutcome
 from kafkalite.group_coordinator.offset_table import (
     NO_EPOCH,
     NO_OFFSET,

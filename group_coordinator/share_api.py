@@ -9,10 +9,7 @@ from typing import Final
 
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
-from kafkalite.group_coordinator.heartbeat_checks import (
-    is_share_member_id,
-    refuse_blank,
-)
+from kafkalite.group_coordinator.heartbeat_checks import is_share_member_id, refuse_blank
 from kafkalite.group_coordinator.large_groups import LargeGroupRequests
 from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, LEAVE_EPOCH

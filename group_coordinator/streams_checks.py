@@ -10,10 +10,7 @@ from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, STATIC_LEAVE_E
 from kafkalite.group_coordinator.streams_tasks import Partitions
 from kafkalite.group_coordinator.streams_topology import ConfiguredSubtopology
 from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
-from kafkalite.wire.messages.streams_group_heartbeat import (
-    StreamsGroupHeartbeatRequest,
-    Topology,
-)
+from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, Topology
 
 _TASKS: Final = (
     ("active_tasks", "ActiveTasks"),

@@ -18,11 +18,7 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from kafkalite.log.checkpoints import (
-    TopicPartition,
-    offsets_if_sound,
-    write_offsets,
-)
+from kafkalite.log.checkpoints import TopicPartition, offsets_if_sound, write_offsets
 from kafkalite.log.config import FOREVER
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.disk_wait import DiskWait, Step

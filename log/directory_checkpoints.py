@@ -12,11 +12,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
-from kafkalite.log.checkpoints import (
-    TopicPartition,
-    offsets_if_sound,
-    write_offsets,
-)
+from kafkalite.log.checkpoints import TopicPartition, offsets_if_sound, write_offsets
 from kafkalite.log.files import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,

@@ -24,19 +24,9 @@ from uuid import UUID
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import (
-    Steps,
-    WaitingSteps,
-    at_once,
-    large_response,
-    release_set,
-)
+from kafkalite.requests.slices import Steps, WaitingSteps, at_once, large_response, release_set
 from kafkalite.requests.topic_names import INTERNAL_TOPICS, validate_topic_name
-from kafkalite.security.authorized_operations import (
-    CLUSTER_OPERATIONS,
-    NOT_ASKED,
-    TOPIC_OPERATIONS,
-)
+from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from kafkalite.wire.api_keys import METADATA_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import NO_UUID

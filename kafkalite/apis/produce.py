@@ -53,13 +53,7 @@ from kafkalite.replica.produced_rows import (
     refused_rows,
 )
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import (
-    Steps,
-    WaitingSteps,
-    in_slices,
-    is_long,
-    release,
-)
+from kafkalite.requests.slices import Steps, WaitingSteps, in_slices, is_long, release
 from kafkalite.wire.api_keys import PRODUCE_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.produce import (

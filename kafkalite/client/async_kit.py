@@ -18,14 +18,7 @@ from kafkalite.client.async_parts import (
 from kafkalite.client.async_waiting import AsyncWait
 from kafkalite.client.errors import WaitTimeout
 from kafkalite.client.kit import Do
-from kafkalite.client.values import (
-    actions_of,
-    fields_of,
-    new_record,
-    read_seed,
-    text_of,
-    written,
-)
+from kafkalite.client.values import actions_of, fields_of, new_record, read_seed, text_of, written
 from kafkalite.control.answers import (
     ClusterView,
     ConnectionView,

@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 from kafkalite.client.errors import WaitTimeout
 from kafkalite.client.looking import Looking
 from kafkalite.client.parts import Clock, Fault, Faults, Group, Recording, Transaction
-from kafkalite.client.values import (
-    actions_of,
-    fields_of,
-    new_record,
-    read_seed,
-    text_of,
-    written,
-)
+from kafkalite.client.values import actions_of, fields_of, new_record, read_seed, text_of, written
 from kafkalite.client.waiting import Wait
 from kafkalite.control.answers import (
     ClusterView,

@@ -26,12 +26,7 @@ from kafkalite.control.questions import (
     TransactionIs,
     Until,
 )
-from kafkalite.control.views import (
-    NO_LEADER,
-    committed_by,
-    group_view,
-    topic_view,
-)
+from kafkalite.control.views import NO_LEADER, committed_by, group_view, topic_view
 
 
 @dataclass(frozen=True, slots=True)

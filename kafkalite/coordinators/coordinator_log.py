@@ -13,11 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.group_coordinator.java_hash import partition_of_key
-from kafkalite.group_coordinator.state_log import (
-    ReplayedMarker,
-    ReplayedRecord,
-    StateRecord,
-)
+from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord, StateRecord
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.trusted_records import COORDINATOR_SEQUENCE
 from kafkalite.requests.topic_names import OFFSETS_TOPIC

@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING, Final
 from kafkalite.config import RACK_AWARE_SELECTOR
 from kafkalite.log.leader_epochs import UNDEFINED_EPOCH
 from kafkalite.log.open_files import close_slices
-from kafkalite.replica.fetch_sessions import (
-    NO_REPLICA,
-    FetchTarget,
-    PartitionResponses,
-)
+from kafkalite.replica.fetch_sessions import NO_REPLICA, FetchTarget, PartitionResponses
 from kafkalite.replica.partition import is_isolation_level, is_read_committed
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.fetch import (
-    AbortedTransactionRow,
-    FetchRequestRow,
-    PartitionDataRow,
-)
+from kafkalite.wire.messages.fetch import AbortedTransactionRow, FetchRequestRow, PartitionDataRow
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster

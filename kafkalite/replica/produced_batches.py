@@ -20,12 +20,7 @@ from kafkalite.wire.messages.produce import (
     PartitionProduceResponseRow,
     TopicProduceDataRow,
 )
-from kafkalite.wire.record_batch import (
-    HEADER_BYTES,
-    LOG_OVERHEAD,
-    MAGIC,
-    TRANSACTIONAL_FLAG,
-)
+from kafkalite.wire.record_batch import HEADER_BYTES, LOG_OVERHEAD, MAGIC, TRANSACTIONAL_FLAG
 
 if TYPE_CHECKING:
     from kafkalite.replica.pending_append import PendingAppend

@@ -10,12 +10,7 @@ Source: Kafka's ConnectionQuotas.
 from __future__ import annotations
 
 from kafkalite.config import BrokerConfig
-from kafkalite.config.connection_limits import (
-    ALL_LISTENERS,
-    RATE,
-    limit_of,
-    protected_listener,
-)
+from kafkalite.config.connection_limits import ALL_LISTENERS, RATE, limit_of, protected_listener
 from kafkalite.security.rates import Rate, Window
 
 # The name that stands for all listeners of a node.

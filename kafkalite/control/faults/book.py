@@ -24,13 +24,7 @@ from zlib import crc32
 
 from kafkalite.control.durations import milliseconds
 from kafkalite.control.faults.disk import DiskMatcher, check_disk_rule
-from kafkalite.control.faults.matching import (
-    API_NAMES,
-    Matcher,
-    Missed,
-    Seen,
-    TopicPlace,
-)
+from kafkalite.control.faults.matching import API_NAMES, Matcher, Missed, Seen, TopicPlace
 from kafkalite.control.faults.paths import check_paths
 from kafkalite.control.faults.rule import Action, Rule, check_rule
 from kafkalite.control.problems import Problem, not_found

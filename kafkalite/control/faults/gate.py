@@ -31,11 +31,7 @@ from kafkalite.control.faults.patches import (
     message_from,
     patch,
 )
-from kafkalite.control.faults.refusals import (
-    has_partition_errors,
-    partition_refusal,
-    refusal,
-)
+from kafkalite.control.faults.refusals import has_partition_errors, partition_refusal, refusal
 from kafkalite.control.faults.rule import Action, error_code
 from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.requests.slices import has_many, in_slices, in_slices_of_task

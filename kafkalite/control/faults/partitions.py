@@ -22,11 +22,7 @@ from kafkalite.requests.names import class_of, partition_number, topic_of
 from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE, ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
-from kafkalite.wire.messages.fetch import (
-    FetchableTopicResponse,
-    FetchResponse,
-    PartitionData,
-)
+from kafkalite.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkalite.wire.schema import Field, Shape, fields_of
 
 TopicName = Callable[[UUID], str | None]

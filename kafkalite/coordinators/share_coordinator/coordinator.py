@@ -38,12 +38,7 @@ from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.state_batch import StateBatch, combine
 from kafkalite.requests.slices import Steps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.stored import (
-    SHARE_GROUP_STATE,
-    decode,
-    decode_key,
-    value_class_of,
-)
+from kafkalite.wire.messages.stored import SHARE_GROUP_STATE, decode, decode_key, value_class_of
 from kafkalite.wire.messages.stored.share_snapshot import ShareSnapshotKey, ShareSnapshotValue
 from kafkalite.wire.messages.stored.share_update import ShareUpdateKey, ShareUpdateValue
 

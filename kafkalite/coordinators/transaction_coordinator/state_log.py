@@ -12,10 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafkalite.coordinators.coordinator_log import CoordinatorTopic, as_answered, last_values_of
-from kafkalite.coordinators.transaction_coordinator.transaction import (
-    Transaction,
-    TransactionState,
-)
+from kafkalite.coordinators.transaction_coordinator.transaction import Transaction, TransactionState
 from kafkalite.requests.topic_names import TRANSACTIONS_TOPIC
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.stored import TRANSACTION_STATE, encode
