@@ -122,14 +122,19 @@ Outcome = tuple[R, ErrorCode, str | None]
 """A resource, and what came of it."""
 
 
+class AlterRequest(Protocol[R]):
+    """A request that alters configs."""
+
+    resources: list[R]
+    validate_only: bool
+
+
 def altering_each(
-    resources: Sequence[R],
+    cluster: Cluster,
+    request: AlterRequest[R],
     check: Callable[[R], Steps[C]],
     plan: Callable[[R, C], WaitingSteps[list[object]]],
-    cluster: Cluster,
     make_response: Callable[..., A],
-    *,
-    validate_only: bool,
 ) -> WaitingSteps[list[A]]:
     """Write the records of all the resources that can be altered: each changes as a whole. The
     results are responses, one for each resource.
@@ -140,12 +145,12 @@ def altering_each(
     Raises KafkaError: the records are not on the disk.
     """
     counts: Counter[tuple[int, str]] = Counter()
-    for few in cut(resources):
+    for few in cut(request.resources):
         counts.update((item.resource_type, item.resource_name) for item in few)
         yield None
     checked: list[tuple[R, C | KafkaError]] = []
     is_known = True
-    for resource in resources:
+    for resource in request.resources:
         try:
             if counts[resource.resource_type, resource.resource_name] > 1:
                 raise invalid_request("Each resource must appear at most once.")
@@ -156,7 +161,7 @@ def altering_each(
         yield None
     outcomes: list[Outcome[R]] = []
     decide = partial(_planned, checked, plan, outcomes, is_known=is_known)
-    if validate_only:
+    if request.validate_only:
         yield from cluster.settling()
         yield from decide()
     else:

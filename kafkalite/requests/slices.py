@@ -144,9 +144,9 @@ def at_once(steps: WaitingSteps[T]) -> T:
             wait()
 
 
-def begun(steps: Steps[T]) -> T | None:
-    """The result of work that may turn out to be short; None if it is to go on in slices."""
-    for _ in range(AT_ONCE):
+def begun(steps: Steps[T], most: int = AT_ONCE) -> T | None:
+    """The result of work that may turn out to be short; None if it takes more steps than `most`."""
+    for _ in range(most):
         try:
             next(steps)
         except StopIteration as done:
