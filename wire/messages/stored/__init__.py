@@ -89,11 +89,11 @@ METADATA: Final = {
 _encoders: dict[tuple[type[Any], int], tuple[bytes, Builder]] = {}
 
 
-def prepare(*classes: type[Any], version: int = 0) -> None:
+def prepare(*classes: type[Any]) -> None:
     """Make the encoders now, in the thread that imports the caller: `encode` would take a
     millisecond for each."""
     for class_ in classes:
-        _encoder(class_, version)
+        _encoder(class_, 0)
 
 
 def _encoder(class_: type[Any], version: int) -> tuple[bytes, Builder]:
