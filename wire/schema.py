@@ -101,19 +101,6 @@ class Message(Struct, frozen=True):
 _UNSET: Any = object()
 
 
-def _declare(
-    element: FieldType[Any] | type[Any],
-    shape: Shape,
-    since: int,
-    until: int,
-    nullable_since: int | None,
-    tag: int | None,
-    default: Any,
-    ignorable: bool,
-) -> Any:
-    return Field("", element, shape, since, until, nullable_since, tag, default, ignorable)
-
-
 def field(
     type_: FieldType[T],
     *,
@@ -141,7 +128,7 @@ def array(
     ignorable: bool = False,
 ) -> list[T]:
     """A field holding a list, empty unless given."""
-    declared = _declare(element, Shape.ARRAY, since, until, None, tag, [], ignorable)
+    declared = Field("", element, Shape.ARRAY, since, until, None, tag, [], ignorable)
     return cast("list[T]", declared)
 
 
@@ -156,13 +143,15 @@ def nullable_array(
     ignorable: bool = False,
 ) -> list[T] | None:
     """A list that may be null from `nullable_since` on."""
-    declared = _declare(element, Shape.ARRAY, since, until, nullable_since, tag, default, ignorable)
+    shape = Shape.ARRAY
+    declared = Field("", element, shape, since, until, nullable_since, tag, default, ignorable)
     return cast("list[T] | None", declared)
 
 
 def nested(struct_: type[T], *, since: int = 0, tag: int | None = None) -> T:
     """A struct within a struct; unless given, one with all its fields at their defaults."""
-    return cast(T, _declare(struct_, Shape.ONE, since, LAST_VERSION, None, tag, struct_, False))
+    declared = Field("", struct_, Shape.ONE, since, LAST_VERSION, None, tag, struct_, False)
+    return cast(T, declared)
 
 
 def nullable_nested(
@@ -170,7 +159,7 @@ def nullable_nested(
 ) -> T | None:
     """A struct that may be missing; a byte before it says so."""
     default = None if null_by_default else struct_
-    declared = _declare(struct_, Shape.ONE, since, LAST_VERSION, since, tag, default, False)
+    declared = Field("", struct_, Shape.ONE, since, LAST_VERSION, since, tag, default, False)
     return cast("T | None", declared)
 
 
