@@ -67,8 +67,7 @@ class _Topics:
         return [topic.name for topic in self._services.topics.all()]
 
     def name_of(self, topic_id: UUID) -> str | None:
-        topic = self._services.topics.by_id(topic_id)
-        return None if topic is None else topic.name
+        return self._services.topics.name_of(topic_id)
 
     def id_of(self, name: str) -> UUID | None:
         topic = self._services.topics.get(name)
