@@ -114,3 +114,17 @@ FETCH_BY_ID_SINCE: Final = 13
 METADATA_BY_ID_SINCE: Final = 12
 OFFSET_COMMIT_BY_ID_SINCE: Final = 10
 OFFSET_FETCH_BY_ID_SINCE: Final = 10
+# The first versions of another shape: several keys, groups or transactions; the member's protocol.
+FIND_COORDINATOR_BATCHED_SINCE: Final = 4
+OFFSET_FETCH_BATCHED_SINCE: Final = 8
+ADD_PARTITIONS_BATCHED_SINCE: Final = 4
+SYNC_GROUP_PROTOCOL_SINCE: Final = 5
+FIND_SHARE_COORDINATOR_SINCE: Final = 6
+
+
+class CoordinatorType(IntEnum):
+    """The coordinators that FindCoordinator looks for."""
+
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2

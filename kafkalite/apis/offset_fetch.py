@@ -21,7 +21,7 @@ from kafkalite.requests.slices import (
     mapped_in_steps,
     release,
 )
-from kafkalite.wire.api_keys import OFFSET_FETCH_BY_ID_SINCE
+from kafkalite.wire.api_keys import OFFSET_FETCH_BATCHED_SINCE, OFFSET_FETCH_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.offset_fetch import (
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 GROUP_ERROR_SINCE: Final = 2
-SEVERAL_GROUPS_SINCE: Final = 8
 
 _NO_OFFSET: Final = -1
 _NO_EPOCH: Final = -1
@@ -80,7 +79,7 @@ def _response(
     services: Services, context: RequestContext, request: OffsetFetchRequestRow
 ) -> Steps[OffsetFetchResponseRow]:
     group_id, topics, groups, require_stable = request
-    if context.api_version >= SEVERAL_GROUPS_SINCE:
+    if context.api_version >= OFFSET_FETCH_BATCHED_SINCE:
         answers: list[OffsetFetchResponseGroupRow] = []
         for group in groups:
             answers.append((yield from _fetch(services, context, group, require_stable)))
