@@ -209,13 +209,10 @@ class RuleBook:
         """Put a rule behind the others. Raises Problem."""
         if rule.id in self._rules:
             raise Problem("exists", f"there is a fault {rule.id!r} already", value=rule.id)
-        return self._put(rule)
+        return self.replace(rule)
 
     def replace(self, rule: Rule) -> RuleState:
         """Put a rule in the place of the one of the same id, or behind the others."""
-        return self._put(rule)
-
-    def _put(self, rule: Rule) -> RuleState:
         state = self._new_state(rule)
         if state.rule.id not in self._rules and len(self._rules) >= _MOST_RULES:
             raise Problem("too_many", f"there are {_MOST_RULES} faults already")
