@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import briefly_or_in_slices, mapped
+from kafkalite.requests.slices import briefly_or_in_slices, counted, mapped
 from kafkalite.security.sasl.scram import ScramMechanism
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_user_scram_credentials import (
@@ -28,13 +28,11 @@ async def handle(
     services: Services, context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     credentials = services.cluster.image.scram_credentials
-    users: Counter[str] = Counter()
     if request.users:
-        await briefly_or_in_slices(
-            mapped(lambda user: users.update((user.name,)), request.users), context
-        )
+        names = counted(user.name for user in request.users)
+        users = await briefly_or_in_slices(names, context)
     else:
-        users.update({name for name, _ in credentials})
+        users = Counter({name for name, _ in credentials})
     results = await briefly_or_in_slices(
         mapped(partial(_describe, services), users.items()), context
     )

@@ -20,7 +20,15 @@ from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOP
 from kafkalite.cluster.operation_size import MAX_RECORDS, TooManyRecords, check_operation_size
 from kafkalite.config import BROKER_CONFIGS, ConfigType
 from kafkalite.config.sources import find
-from kafkalite.requests.slices import Steps, WaitingSteps, cut, mapped, release, release_dict
+from kafkalite.requests.slices import (
+    Steps,
+    WaitingSteps,
+    counted,
+    cut,
+    mapped,
+    release,
+    release_dict,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 
@@ -144,10 +152,9 @@ def altering_each(
 
     Raises KafkaError: the records are not on the disk.
     """
-    counts: Counter[tuple[int, str]] = Counter()
-    for few in cut(request.resources):
-        counts.update((item.resource_type, item.resource_name) for item in few)
-        yield None
+    counts = yield from counted(
+        (resource.resource_type, resource.resource_name) for resource in request.resources
+    )
     checked: list[tuple[R, C | KafkaError]] = []
     is_known = True
     for resource in request.resources:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
@@ -234,6 +235,15 @@ def mapped(work: Callable[[A], T], items: Iterable[A]) -> Steps[list[T]]:
         results.append(work(item))
         yield
     return results
+
+
+def counted(items: Iterable[A]) -> Steps[Counter[A]]:
+    """The number of times that each comes, in the order of the first."""
+    counts: Counter[A] = Counter()
+    for some in batches(items):
+        counts.update(some)
+        yield
+    return counts
 
 
 def mapped_in_steps(work: Callable[[A], Steps[T]], items: Iterable[A]) -> Steps[list[T]]:

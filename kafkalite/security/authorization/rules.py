@@ -6,7 +6,6 @@ the response, or respond without handling it. Both go in steps: a request may na
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -17,7 +16,7 @@ from uuid import UUID
 
 from kafkalite.requests.mirrors import Mirror, each_once, mirror_of
 from kafkalite.requests.refusals import refuse_in_steps, refused
-from kafkalite.requests.slices import Steps, batches, mapped
+from kafkalite.requests.slices import Steps, counted, mapped
 from kafkalite.requests.topic_names import is_topic_name
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
@@ -295,15 +294,6 @@ def _put_together(mirror: Mirror, answers: Iterable[Any]) -> Steps[list[Any]]:
         return replace(answer, **{inner: held})
 
     return (yield from mapped(put_together, once.values()))
-
-
-def counted(names: Iterable[A]) -> Steps[Counter[A]]:
-    """The number of times that each comes."""
-    counts: Counter[A] = Counter()
-    for some in batches(names):
-        counts.update(some)
-        yield
-    return counts
 
 
 Held = TypeVar("Held", list[Any], dict[int, Any])

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from kafkalite.requests.mirrors import mirror_of
 from kafkalite.requests.refusals import refused
-from kafkalite.requests.slices import Steps, batches, mapped
+from kafkalite.requests.slices import Steps, batches, counted, mapped
 from kafkalite.requests.topic_names import METADATA_TOPIC
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
@@ -18,7 +18,6 @@ from kafkalite.security.authorization.rules import (
     Place,
     Rule,
     Verdict,
-    counted,
     finished_by,
     handled,
     interleaved,
