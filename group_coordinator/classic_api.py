@@ -121,8 +121,8 @@ class ClassicGroupRequests:
     def _rehearsed(
         self, context: Context, request: JoinGroupRequest
     ) -> Generator[Callable[[], None], None, Parked[JoinGroupResponse] | None]:
-        """Have a thread work out what a JoinGroup changes in a consumer group; None if it came to
-        nothing."""
+        """Have a thread work out what a JoinGroup changes in a consumer group; None if the group is
+        another by then."""
         shard = self._shards.find(request.group_id, context.node_id)
         group = None if shard is None else shard.groups.get(request.group_id)
         if shard is None or not isinstance(group, ConsumerGroup):

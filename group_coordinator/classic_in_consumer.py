@@ -23,11 +23,7 @@ from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.heartbeat_checks import unknown_member
 from kafkalite.group_coordinator.large_groups import are_many
 from kafkalite.group_coordinator.modern_member import MemberState
-from kafkalite.group_coordinator.protocol_change import (
-    Downgrade,
-    ProtocolChange,
-    classic_metadata,
-)
+from kafkalite.group_coordinator.protocol_change import Downgrade, ProtocolChange, classic_metadata
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.subscriptions import (
     by_name,

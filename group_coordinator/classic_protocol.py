@@ -28,10 +28,7 @@ from kafkalite.group_coordinator.classic_rebalance import ClassicRebalances
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.join_group import (
-    JoinGroupRequest,
-    JoinGroupResponse,
-)
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 from kafkalite.wire.messages.leave_group import MemberIdentity, MemberResponse
 from kafkalite.wire.messages.sync_group import SyncGroupRequestRow
 

@@ -43,7 +43,7 @@ class ClassicRebalances:
             self.begin(group)
 
     def begin(self, group: ClassicGroup, why: str = "") -> None:
-        """Have all members join again. `why` is for those who look on."""
+        """Have all members join again. `why` is told with the event."""
         generation = group.generation_id
         self._happenings.tell("rebalance.began", group.group_id, why, generation=generation)
         if group.state is State.COMPLETING_REBALANCE:

@@ -22,11 +22,9 @@ from kafkalite.group_coordinator.protocol_change import ProtocolChange, Upgrade
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
-from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.consumer_group_describe import DescribedGroup
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
-    ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseRow,
 )
 from kafkalite.wire.rows import rows_of
@@ -79,13 +77,6 @@ class ConsumerGroupRequests(
             return self._taken_in(shard, group, context, request)
         found = existing(ConsumerGroup, request.group_id, group)
         answer: ConsumerGroupHeartbeatResponseRow = rows_of(self.protocol.leave(found, request))
-        return answer
-
-    def _refused(self, error: KafkaError) -> ConsumerGroupHeartbeatResponseRow:
-        answer: ConsumerGroupHeartbeatResponseRow
-        answer = rows_of(
-            ConsumerGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
-        )
         return answer
 
     def _taken_in(

@@ -3,13 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
-from kafkalite.group_coordinator.heartbeat_checks import invalid, refuse_blank
-from kafkalite.group_coordinator.modern_member import (
-    JOIN_EPOCH,
-    LEAVE_EPOCH,
-    STATIC_LEAVE_EPOCH,
-)
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.group_coordinator.heartbeat_checks import refuse_blank
+from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, LEAVE_EPOCH, STATIC_LEAVE_EPOCH
+from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 
 CLIENT_MADE_MEMBER_ID_SINCE: Final = 1  # ConsumerGroupHeartbeat
@@ -29,19 +25,19 @@ def check_request(
     )
     if epoch == JOIN_EPOCH:
         if request.rebalance_timeout_ms == -1:
-            raise invalid("RebalanceTimeoutMs must be provided in first request.")
+            raise invalid_request("RebalanceTimeoutMs must be provided in first request.")
         if request.topic_partitions is None or request.topic_partitions:
-            raise invalid("TopicPartitions must be empty when (re-)joining.")
+            raise invalid_request("TopicPartitions must be empty when (re-)joining.")
         if request.subscribed_topic_names is None and request.subscribed_topic_regex is None:
-            raise invalid(
+            raise invalid_request(
                 "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null "
                 "when (re-)joining."
             )
     elif epoch == STATIC_LEAVE_EPOCH:
         if request.instance_id is None:
-            raise invalid("InstanceId can't be null.")
+            raise invalid_request("InstanceId can't be null.")
     elif epoch < STATIC_LEAVE_EPOCH:
-        raise invalid("MemberEpoch is invalid.")
+        raise invalid_request("MemberEpoch is invalid.")
     if request.server_assignor is not None and request.server_assignor not in assignors:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,

@@ -73,7 +73,7 @@ def owned_from(listed: Sequence[ListedPartitions] | None) -> Owned | None:
 
 
 def is_subset(owned: Owned | None, assigned: Assigned) -> bool:
-    """True if a member names only partitions that it was given. False if it names none at all
+    """True if a member names only partitions that it was given. False if it names nothing
     (None)."""
     return owned is not None and all(
         partition in assigned.get(topic_id, {}) for topic_id, partition in partitions_in(owned)

@@ -21,12 +21,7 @@ from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.callers import Caller, shown_host
 from kafkalite.group_coordinator.changes import Changes
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
-from kafkalite.group_coordinator.consumer_member import (
-    ConsumerMember,
-    Owned,
-    is_subset,
-    owned_from,
-)
+from kafkalite.group_coordinator.consumer_member import ConsumerMember, Owned, is_subset, owned_from
 from kafkalite.group_coordinator.consumer_targets import ConsumerTargets
 from kafkalite.group_coordinator.heartbeat_checks import check_epoch
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, STATIC_LEAVE_EPOCH
@@ -64,6 +59,8 @@ class ConsumerProtocol(
     `members_gone(group, members)` is asked before members are removed. It returns True if it has
     removed them itself and made the group a classic one.
     """
+
+    response = ConsumerGroupHeartbeatResponse
 
     def __init__(self, services: GroupServices) -> None:
         super().__init__(ConsumerGroup, services)
@@ -162,15 +159,6 @@ class ConsumerProtocol(
             not group.is_metadata_stale
             and group.epoch == group.assignment_epoch
             and member.is_reconciled_to(group.assignment_epoch)
-        )
-
-    def _response(
-        self, group: ConsumerGroup, member: ConsumerMember
-    ) -> ConsumerGroupHeartbeatResponse:
-        return ConsumerGroupHeartbeatResponse(
-            member_id=member.member_id,
-            member_epoch=member.member_epoch,
-            heartbeat_interval_ms=self.heartbeat_interval_ms(group),
         )
 
     def _member_for(

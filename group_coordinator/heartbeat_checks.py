@@ -9,21 +9,17 @@ from collections.abc import Callable
 from typing import Final
 
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, ModernMember
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
 
 # A UUID as text has so many characters.
 _LONGEST_SHARE_MEMBER_ID: Final = 36
-
-
-def invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REQUEST, message)
 
 
 def refuse_blank(*fields: tuple[str | None, str]) -> None:
     """Raise INVALID_REQUEST for the first (value, name) that is there and has no text."""
     for value, name in fields:
         if value is not None and not value.strip():
-            raise invalid(f"{name} can't be empty.")
+            raise invalid_request(f"{name} can't be empty.")
 
 
 def unknown_member(group_id: str, member_id: str) -> KafkaError:

@@ -12,10 +12,7 @@ from msgspec import Struct
 
 from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.classic_group import ClassicGroup
-from kafkalite.group_coordinator.classic_protocol import (
-    NEW_MEMBER_JOIN_TIMEOUT_MS,
-    ClassicProtocol,
-)
+from kafkalite.group_coordinator.classic_protocol import NEW_MEMBER_JOIN_TIMEOUT_MS, ClassicProtocol
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import ConsumerMember
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, cast
 
 from kafkalite.group_coordinator.callers import Context
 from kafkalite.group_coordinator.changes import Changes
@@ -21,7 +21,7 @@ from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.log.errors import TakesLong
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.rows import SharedResponse, message_of_row
+from kafkalite.wire.rows import SharedResponse, message_of_row, rows_of
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.turns import Turns
@@ -122,6 +122,10 @@ class LargeGroupRequests(ModernRequests[P, Q, A]):
             )
         )
 
+    def _refused(self, error: KafkaError) -> A:
+        refusal = self.protocol.response(error_code=error.code, error_message=error.message)
+        return cast("A", rows_of(refusal))
+
     def _takes_long(self, group: Any, request: Q) -> bool:
         if request.member_epoch < JOIN_EPOCH:
             return False
@@ -140,7 +144,7 @@ class LargeGroupRequests(ModernRequests[P, Q, A]):
     def _rehearsed(
         self, context: Context, request: Q
     ) -> Generator[Callable[[], None], None, A | None]:
-        """Have a thread work out what a heartbeat changes; None if it came to nothing."""
+        """Have a thread work out what a heartbeat changes; None if the group is another by then."""
         from kafkalite.group_coordinator.rehearsal import Rehearsal  # with the first large group
 
         group_id = request.group_id

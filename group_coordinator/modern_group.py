@@ -297,7 +297,7 @@ class ModernGroup(ABC, Generic[M, T]):
 
     @abstractmethod
     def assigned_since(self, member: M, topic_id: UUID, partition: int) -> int | None:
-        """In which epoch a member was given a partition. None if it has not got it."""
+        """The epoch in which a member was given a partition; None if it does not have it."""
 
     def validate_offset_fetch(self, member_id: str | None, member_epoch: int) -> None:
         """KafkaError unless an administrator asks, or a member that is up to date."""

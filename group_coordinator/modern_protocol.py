@@ -160,6 +160,16 @@ class ModernProtocol(ABC, Generic[G, M, Q_contra]):
 class DecidingProtocol(ModernProtocol[G, M, Q_contra], Generic[G, M, Q_contra, A_co]):
     """Rules that first decide what a heartbeat changes, and then carry it out."""
 
+    response: type[Any]
+    """The message of the answer."""
+
+    def _response(self, group: G, member: M) -> Any:
+        return self.response(
+            member_id=member.member_id,
+            member_epoch=member.member_epoch,
+            heartbeat_interval_ms=self.heartbeat_interval_ms(group),
+        )
+
     def heartbeat(
         self,
         changes: Changes[G],

@@ -19,6 +19,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from kafkalite.group_coordinator.changes import Change
+from kafkalite.wire.messages import stored
 
 P_co = TypeVar("P_co", covariant=True)
 
@@ -34,6 +35,11 @@ class ModernRecords(Struct, frozen=True, kw_only=True):
     target_epoch_value: type[Any]
     target: type[Any]
     current: type[Any]
+
+    def prepare(self, further: type[Any]) -> None:
+        """Make the encoders, with those of a further key: a first heartbeat would hold the loop."""
+        keys = self.group, self.member, self.target_epoch, self.target, self.current
+        stored.prepare(*keys, further)
 
     def group_epoch(self, group_id: str, epoch: int, metadata_hash: int, **more: object) -> Change:
         """The group begins another epoch."""

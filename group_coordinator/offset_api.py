@@ -14,11 +14,7 @@ from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.offset_checks import CheckCommitted
-from kafkalite.group_coordinator.offset_commit import (
-    Commit,
-    Committer,
-    PartitionOutcome,
-)
+from kafkalite.group_coordinator.offset_commit import Commit, Committer, PartitionOutcome
 from kafkalite.group_coordinator.offset_table import (
     NO_EPOCH,
     NO_OFFSET,
@@ -169,8 +165,7 @@ class OffsetRequests:
         return check_committed
 
     def _is_any_there(self, topics: Sequence[CommittedTopic]) -> bool:
-        """True if any partition exists: for none of them, Kafka does not ask the coordinator at
-        all."""
+        """True if any partition exists. If none does, Kafka does not ask the coordinator."""
         for topic in topics:
             count = self._topics.partition_count(topic[0])
             for partition, _, _, _ in topic[-1] if count else ():

@@ -31,9 +31,7 @@ from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafkalite.wire.messages.join_group import JoinGroupRequestProtocol
-from kafkalite.wire.messages.stored.consumer_group_member_metadata import (
-    ClassicMemberMetadata,
-)
+from kafkalite.wire.messages.stored.consumer_group_member_metadata import ClassicMemberMetadata
 from kafkalite.wire.messages.stored.consumer_group_member_metadata import (
     ClassicProtocol as StoredProtocol,
 )

@@ -9,11 +9,7 @@ from typing import Final
 
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context, check_group_id
-from kafkalite.group_coordinator.heartbeat_checks import (
-    invalid,
-    is_share_member_id,
-    refuse_blank,
-)
+from kafkalite.group_coordinator.heartbeat_checks import is_share_member_id, refuse_blank
 from kafkalite.group_coordinator.large_groups import LargeGroupRequests
 from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, LEAVE_EPOCH
@@ -24,11 +20,10 @@ from kafkalite.group_coordinator.share_offsets import ShareGroupOffsets
 from kafkalite.group_coordinator.share_protocol import ShareProtocol
 from kafkalite.group_coordinator.share_states import ShareStates
 from kafkalite.wire.error_messages import message_of
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
 from kafkalite.wire.messages import share_group_describe
 from kafkalite.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequest,
-    ShareGroupHeartbeatResponse,
     ShareGroupHeartbeatResponseRow,
 )
 from kafkalite.wire.rows import rows_of
@@ -65,9 +60,9 @@ class ShareGroupRequests(
         )
         if request.member_epoch == JOIN_EPOCH:
             if not request.subscribed_topic_names:
-                raise invalid("SubscribedTopicNames must be set in first request.")
+                raise invalid_request("SubscribedTopicNames must be set in first request.")
         elif request.member_epoch < LEAVE_EPOCH:
-            raise invalid("MemberEpoch is invalid.")
+            raise invalid_request("MemberEpoch is invalid.")
 
     def _heartbeat(
         self, context: Context, request: ShareGroupHeartbeatRequest
@@ -89,13 +84,6 @@ class ShareGroupRequests(
             return self.protocol.heartbeat(self.protocol.changes(made), context, request, keep)
         found = existing(ShareGroup, request.group_id, group, "Share group")
         return self.protocol.heartbeat(self.protocol.changes(found), context, request)
-
-    def _refused(self, error: KafkaError) -> ShareGroupHeartbeatResponseRow:
-        answer: ShareGroupHeartbeatResponseRow
-        answer = rows_of(
-            ShareGroupHeartbeatResponse(error_code=error.code, error_message=error.message)
-        )
-        return answer
 
     # Administration
 

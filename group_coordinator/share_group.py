@@ -28,9 +28,7 @@ from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.stored.share_group_current_member_assignment import (
     ShareGroupCurrentMemberAssignmentValue,
 )
-from kafkalite.wire.messages.stored.share_group_member_metadata import (
-    ShareGroupMemberMetadataValue,
-)
+from kafkalite.wire.messages.stored.share_group_member_metadata import ShareGroupMemberMetadataValue
 from kafkalite.wire.messages.stored.share_group_state_partition_metadata import (
     ShareGroupStatePartitionMetadataKey,
     ShareGroupStatePartitionMetadataValue,

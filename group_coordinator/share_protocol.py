@@ -62,6 +62,8 @@ class ShareProtocol(
 ):
     """The rules, for all share groups of a coordinator."""
 
+    response = ShareGroupHeartbeatResponse
+
     def __init__(self, services: GroupServices, states: ShareStates) -> None:
         super().__init__(ShareGroup, services)
         self._topics = services.topics
@@ -122,13 +124,6 @@ class ShareProtocol(
         else:
             group.is_settled = group.epoch == group.assignment_epoch and not group.initializing
         return answer if decision.assigned is None else (*answer[:-1], (decision.assigned,))
-
-    def _response(self, group: ShareGroup, member: ShareMember) -> ShareGroupHeartbeatResponse:
-        return ShareGroupHeartbeatResponse(
-            member_id=member.member_id,
-            member_epoch=member.member_epoch,
-            heartbeat_interval_ms=self.heartbeat_interval_ms(group),
-        )
 
     def _update_member(self, changes: Changes[ShareGroup], member: ShareMember) -> bool:
         """Step 1. Returns whether the group epoch was raised."""

@@ -15,7 +15,6 @@ from uuid import UUID
 from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.changes import Change
 from kafkalite.group_coordinator.modern_records import ModernRecords, listed
-from kafkalite.wire.messages import stored
 from kafkalite.wire.messages.stored.share_group_current_member_assignment import (
     ShareGroupCurrentMemberAssignmentKey,
     ShareGroupCurrentMemberAssignmentValue,
@@ -74,21 +73,7 @@ RECORDS = ModernRecords(
     current=ShareGroupCurrentMemberAssignmentKey,
 )
 
-# The encoders are made with the import, in a thread: a first heartbeat would hold the loop.
-stored.prepare(
-    ShareGroupCurrentMemberAssignmentKey,
-    ShareGroupCurrentMemberAssignmentValue,
-    ShareGroupMemberMetadataKey,
-    ShareGroupMemberMetadataValue,
-    ShareGroupMetadataKey,
-    ShareGroupMetadataValue,
-    ShareGroupStatePartitionMetadataKey,
-    ShareGroupStatePartitionMetadataValue,
-    ShareGroupTargetAssignmentMemberKey,
-    ShareGroupTargetAssignmentMemberValue,
-    ShareGroupTargetAssignmentMetadataKey,
-    ShareGroupTargetAssignmentMetadataValue,
-)
+RECORDS.prepare(ShareGroupStatePartitionMetadataKey)  # with the import, in a thread
 
 
 def member(group_id: str, member: ShareMember) -> Change:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kafkalite.group_coordinator.heartbeat_checks import invalid, refuse_blank
+from kafkalite.group_coordinator.heartbeat_checks import refuse_blank
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH, STATIC_LEAVE_EPOCH
 from kafkalite.group_coordinator.streams_tasks import Partitions
 from kafkalite.group_coordinator.streams_topology import ConfiguredSubtopology
-from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.streams_group_heartbeat import (
-    StreamsGroupHeartbeatRequest,
-    Topology,
-)
+from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
+from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest, Topology
 
 _TASKS: Final = (
     ("active_tasks", "ActiveTasks"),
@@ -36,40 +33,42 @@ def check_request(request: StreamsGroupHeartbeatRequest) -> None:
         _check_joining(request)
     elif epoch == STATIC_LEAVE_EPOCH:
         if request.instance_id is None:
-            raise invalid("InstanceId can't be null.")
+            raise invalid_request("InstanceId can't be null.")
     elif epoch < STATIC_LEAVE_EPOCH:
-        raise invalid(f"MemberEpoch is {epoch}, but must be greater than or equal to -2.")
+        raise invalid_request(f"MemberEpoch is {epoch}, but must be greater than or equal to -2.")
     said = [getattr(request, field) is not None for field, _ in _TASKS]
     if any(said) and not all(said):
-        raise invalid("If one task-type is non-null, all must be non-null.")
+        raise invalid_request("If one task-type is non-null, all must be non-null.")
     if epoch != JOIN_EPOCH and request.topology is not None:
-        raise invalid("Topology can only be provided when (re-)joining.")
+        raise invalid_request("Topology can only be provided when (re-)joining.")
 
 
 def _check_features(request: StreamsGroupHeartbeatRequest) -> None:
     """Refuse what Apache Kafka 4.3 does not support yet."""
     if request.instance_id is not None:
-        raise invalid("Static membership is not yet supported.")
+        raise invalid_request("Static membership is not yet supported.")
     if request.task_offsets is not None:
-        raise invalid("TaskOffsets are not supported yet.")
+        raise invalid_request("TaskOffsets are not supported yet.")
     if request.task_end_offsets is not None:
-        raise invalid("TaskEndOffsets are not supported yet.")
+        raise invalid_request("TaskEndOffsets are not supported yet.")
     if request.warmup_tasks:
-        raise invalid("WarmupTasks are not supported yet.")
+        raise invalid_request("WarmupTasks are not supported yet.")
     if request.topology is not None:
         for subtopology in request.topology.subtopologies:
             if subtopology.source_topic_regex:
-                raise invalid("Regular expressions for source topics are not supported yet.")
+                raise invalid_request(
+                    "Regular expressions for source topics are not supported yet."
+                )
 
 
 def _check_joining(request: StreamsGroupHeartbeatRequest) -> None:
     if request.rebalance_timeout_ms == -1:
-        raise invalid("RebalanceTimeoutMs must be provided in first request.")
+        raise invalid_request("RebalanceTimeoutMs must be provided in first request.")
     for field, name in _TASKS:
         if getattr(request, field) != []:
-            raise invalid(f"{name} must be empty when (re-)joining.")
+            raise invalid_request(f"{name} must be empty when (re-)joining.")
     if request.topology is None:
-        raise invalid("Topology must be non-null when (re-)joining.")
+        raise invalid_request("Topology must be non-null when (re-)joining.")
     _check_changelogs(request.topology)
 
 
@@ -90,11 +89,13 @@ def check_tasks(subtopologies: Mapping[str, ConfiguredSubtopology], *said: Parti
         for subtopology_id, indexes in partitions.items():
             subtopology = subtopologies.get(subtopology_id)
             if subtopology is None:
-                raise invalid(f"Subtopology {subtopology_id} does not exist in the topology.")
+                raise invalid_request(
+                    f"Subtopology {subtopology_id} does not exist in the topology."
+                )
             count = subtopology.task_count
             for index in indexes:
                 if not 0 <= index < count:
-                    raise invalid(
+                    raise invalid_request(
                         f"Task {index} for subtopology {subtopology_id} is invalid. Number of "
                         f"tasks for this subtopology: {count}"
                     )

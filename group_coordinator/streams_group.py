@@ -17,12 +17,7 @@ from kafkalite.group_coordinator.modern_group import ModernGroup
 from kafkalite.group_coordinator.modern_member import MemberState
 from kafkalite.group_coordinator.streams_member import StreamsMember
 from kafkalite.group_coordinator.streams_processes import TaskProcesses
-from kafkalite.group_coordinator.streams_tasks import (
-    AssignedTasks,
-    TaskId,
-    Tasks,
-    partitions_of,
-)
+from kafkalite.group_coordinator.streams_tasks import AssignedTasks, TaskId, Tasks, partitions_of
 from kafkalite.group_coordinator.streams_topology import (
     ConfiguredTopology,
     required_topics,

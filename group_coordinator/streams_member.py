@@ -39,7 +39,7 @@ class StreamsMember(ModernMember, frozen=True, kw_only=True):
     pending_revocation: AssignedTasks = field(default_factory=AssignedTasks)
 
     def assignment_epoch(self, task: TaskId) -> int | None:
-        """Since which epoch it has an active task; None if it has not."""
+        """The epoch in which it was given an active task; None if it does not have it."""
         for tasks in (self.assigned, self.pending_revocation):
             epoch = tasks.active.get(task.subtopology_id, {}).get(task.partition)
             if epoch is not None:

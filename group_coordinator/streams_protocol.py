@@ -50,9 +50,7 @@ from kafkalite.group_coordinator.streams_topology import (
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages import streams_group_heartbeat as heartbeat_messages
-from kafkalite.wire.messages.stored.streams_group_topology import (
-    StreamsGroupTopologyValue,
-)
+from kafkalite.wire.messages.stored.streams_group_topology import StreamsGroupTopologyValue
 from kafkalite.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
     StreamsGroupHeartbeatResponse,

@@ -20,7 +20,6 @@ from kafkalite.group_coordinator.streams_tasks import (
     listed,
     partitions_of,
 )
-from kafkalite.wire.messages import stored
 from kafkalite.wire.messages.stored import streams_group_current_member_assignment as current
 from kafkalite.wire.messages.stored import streams_group_target_assignment_member as targets
 from kafkalite.wire.messages.stored.streams_group_current_member_assignment import (
@@ -62,21 +61,7 @@ RECORDS = ModernRecords(
     current=StreamsGroupCurrentMemberAssignmentKey,
 )
 
-# The encoders are made with the import, in a thread: a first heartbeat would hold the loop.
-stored.prepare(
-    StreamsGroupCurrentMemberAssignmentKey,
-    StreamsGroupCurrentMemberAssignmentValue,
-    StreamsGroupMemberMetadataKey,
-    StreamsGroupMemberMetadataValue,
-    StreamsGroupMetadataKey,
-    StreamsGroupMetadataValue,
-    StreamsGroupTargetAssignmentMemberKey,
-    StreamsGroupTargetAssignmentMemberValue,
-    StreamsGroupTargetAssignmentMetadataKey,
-    StreamsGroupTargetAssignmentMetadataValue,
-    StreamsGroupTopologyKey,
-    StreamsGroupTopologyValue,
-)
+RECORDS.prepare(StreamsGroupTopologyKey)  # with the import, in a thread
 
 
 def member(group_id: str, member: StreamsMember) -> Change:

@@ -59,13 +59,13 @@ def subscription_from(
     try:
         return decode_front(ConsumerProtocolSubscription, metadata, version)
     except ProtocolViolation as violation:
-        logger.warning(
-            "group %s: the subscription of member %s is not in Kafka's form: %s",
-            group_id,
-            member_id,
-            violation,
-        )
+        _warn("subscription", group_id, member_id, violation)
         return None
+
+
+def _warn(what: str, group_id: str, member_id: str, violation: ProtocolViolation) -> None:
+    words = "group %s: the %s of member %s is not in Kafka's form: %s"
+    logger.warning(words, group_id, what, member_id, violation)
 
 
 def topics_in(metadata: bytes) -> list[str]:
@@ -112,12 +112,7 @@ def assignment_from(
     try:
         return decode_front(ConsumerProtocolAssignment, encoded)
     except ProtocolViolation as violation:
-        logger.warning(
-            "group %s: the assignment of member %s is not in Kafka's form: %s",
-            group_id,
-            member_id,
-            violation,
-        )
+        _warn("assignment", group_id, member_id, violation)
         return None
 
 

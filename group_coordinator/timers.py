@@ -54,7 +54,7 @@ class Timer:
                 self.queue.note_useless()
 
     def close(self) -> None:
-        """Never expire, and keep nothing alive that expiry would need."""
+        """Never expire, and let go of the function that expiry would call."""
         self.expire = _nothing
         self.cancel()
 

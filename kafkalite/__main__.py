@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafkalite import __version__, version_and_build
-from kafkalite.config.flags import Parser, a_path, add_settings
+from kafkalite.config.flags import Parser, a_path, add_settings, mistake
 from kafkalite.config.ready_file import own_path, remove, write
 
 if TYPE_CHECKING:
@@ -29,7 +29,6 @@ logger = logging.getLogger(__name__)
 
 _DEFAULT_HOST: Final = "127.0.0.1"
 _DEFAULT_PORT: Final = 9092
-_USAGE_EXIT_CODE: Final = 2
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -191,8 +190,7 @@ def main(arguments: list[str] | None = None) -> int:
         with start_given_up_on_signals():
             return _run(flags)
     except (ConfigError, StartError) as error:
-        print(f"kafkalite: {error}", file=sys.stderr)
-        return _USAGE_EXIT_CODE
+        return mistake(error)
 
 
 class OneLine(logging.Formatter):

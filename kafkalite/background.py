@@ -164,8 +164,8 @@ class Background:
         await in_slices(self._logs.move_deleted())
 
     async def _reopen(self) -> None:
-        """Open the logs that could not be opened while the disk was full, now that it may not
-        be."""
+        """Open the logs that could not be opened while the disk was full: there may be room by
+        now."""
         await in_slices(self._topics.reopen())
 
     def clean_now(self) -> None:

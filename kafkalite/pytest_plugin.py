@@ -200,11 +200,7 @@ def kafkalite_broker(request: pytest.FixtureRequest) -> Iterator[broker]:
 @pytest.fixture(scope="session")
 def kafkalite_broker_session(request: pytest.FixtureRequest) -> Iterator[broker]:
     """One broker for all tests of the run that ask for it."""
-    from kafkalite.testing import broker
-
-    with broker(_seeded(request), profile="test", ui=_has_page(request)) as running:
-        _announce(request, running)
-        yield running
+    yield from _in_thread(request)
 
 
 @pytest.fixture(scope="session")
@@ -213,7 +209,11 @@ def kafkalite_session(request: pytest.FixtureRequest) -> Iterator[broker | Elsew
     url = request.config.getoption("--kafkalite-url")
     if url is not None:
         yield from _elsewhere(url, _seeded(request))
-        return
+    else:
+        yield from _in_thread(request)
+
+
+def _in_thread(request: pytest.FixtureRequest) -> Iterator[broker]:
     from kafkalite.testing import broker
 
     with broker(_seeded(request), profile="test", ui=_has_page(request)) as running:

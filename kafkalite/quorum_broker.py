@@ -23,6 +23,7 @@ from kafkalite.cluster.features import SUPPORTED_FEATURES
 from kafkalite.cluster.observed_cluster import ObservedCluster
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.config import BrokerConfig, ConfigError
+from kafkalite.config.listeners import SECURITY_PROTOCOLS
 from kafkalite.config.quorum import PeerListener, quorum_config
 from kafkalite.coordinators.latest_offsets import LatestOffsets
 from kafkalite.coordinators.loading import Loader
@@ -31,7 +32,6 @@ from kafkalite.coordinators.share_persister import SharePersister
 from kafkalite.coordinators.share_state_requests import ShareStateRequests
 from kafkalite.coordinators.transaction_coordinator.marker_channels import MarkerChannels
 from kafkalite.coordinators.transaction_joins import TransactionJoins
-from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.log.files import FILES
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.meta_properties import read_meta_properties
@@ -55,7 +55,6 @@ from kafkalite.server.forwarded import forwarded
 from kafkalite.server.gates import Gates
 from kafkalite.server.listener import StartError, open_listeners
 from kafkalite.server.loop import Loop
-from kafkalite.server.nodes import SECURITY_PROTOCOLS
 from kafkalite.server.replication_gate import replication_gate
 from kafkalite.server.transaction_gate import transaction_gate
 from kafkalite.supervision import supervised
@@ -314,10 +313,7 @@ class QuorumBroker(Broker):
     def _leader_of(self, topic_name: str, key: str) -> Address | None:
         """The address of the broker that coordinates what has this key; None if none does."""
         topic = self.topics.get(topic_name)
-        if topic is None:
-            return None
-        index = partition_of_key(key, len(topic.partitions))
-        return self._address_of(topic.partitions[index].leader_id)
+        return None if topic is None else self._address_of(topic.coordinating(key).leader_id)
 
     def _ask_for(self, new: NewTopic) -> KafkaError | None:
         return self.membership.topic_requests.ask_for(

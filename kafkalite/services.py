@@ -51,7 +51,7 @@ class Services(Struct, frozen=True):
         """True unless "consumer", "share" or "streams" groups are switched off.
 
         That is asked before anything else of a request (KafkaApis.isShareGroupProtocolEnabled and
-        its sisters). The protocols of the config have no word for share groups.
+        the like). The config of protocols does not name share groups.
         """
         if not self.cluster.features.get(GROUP_FEATURES[kind], 0):
             return False

@@ -242,12 +242,7 @@ class broker(LocalKit):
         self._thread = thread
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         assert self._token is not None
         assert self._thread is not None
         with suppress(trio.RunFinishedError):
@@ -331,7 +326,7 @@ class broker(LocalKit):
         try:
             await self._stack.__aexit__(kind, error, traceback)
         except BaseExceptionGroup as group:
-            # The nursery is our affair: a test that fails inside should see its own exception.
+            # The nursery is not to be seen: a test that fails inside should see its own exception.
             if group.exceptions != (error,):
                 raise
         finally:

@@ -17,7 +17,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from kafkalite.log.files import Files
+from kafkalite.log.loggers import logger_of
 from kafkalite.wire.kafka_uuid import kafka_uuid, parse_kafka_uuid
+
+_logger = logger_of(__name__)
 
 TopicPartition = tuple[str, int]
 
@@ -63,6 +66,15 @@ def read_offsets(files: Files, path: Path) -> dict[TopicPartition, int]:
         }
     except ValueError as error:
         raise CorruptCheckpoint(f"{path}: {error}") from error
+
+
+def offsets_if_sound(files: Files, path: Path) -> dict[TopicPartition, int]:
+    """The same; nothing, with a warning, if the file is damaged. Raises OSError."""
+    try:
+        return read_offsets(files, path)
+    except CorruptCheckpoint as error:
+        _logger.warning("%s", error)
+        return {}
 
 
 def write_offsets(files: Files, path: Path, offsets: Mapping[TopicPartition, int]) -> None:

@@ -18,12 +18,7 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from kafkalite.log.checkpoints import (
-    CorruptCheckpoint,
-    TopicPartition,
-    read_offsets,
-    write_offsets,
-)
+from kafkalite.log.checkpoints import TopicPartition, offsets_if_sound, write_offsets
 from kafkalite.log.config import FOREVER
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.disk_wait import DiskWait, Step
@@ -77,22 +72,17 @@ class Cleaner:
         # Damaged logs, which are not cleaned any more.
         self.uncleanable: set[TopicPartition] = set()
         self._clean_up_to = {
-            directory.path: self._read_checkpoint(directory) for directory in self._directories
+            directory.path: offsets_if_sound(directory.files, directory.path / CLEANER_CHECKPOINT)
+            for directory in self._directories
         }
 
     def use_buffer(self, dedupe_buffer_bytes: int) -> None:
         """Set the memory for keys, in bytes, from the next log on."""
         self._max_keys = max(1, dedupe_buffer_bytes // _BYTES_PER_KEY)
 
-    def _read_checkpoint(self, directory: LogDirectory) -> dict[TopicPartition, int]:
-        try:
-            return read_offsets(directory.files, directory.path / CLEANER_CHECKPOINT)
-        except CorruptCheckpoint as error:
-            _logger.warning("%s", error)
-            return {}
-
     def _all_cleanable(self) -> Iterator[Cleanable | None]:
-        """The dirty part of each log, a log a step; None where there is none, or not yet."""
+        """The dirty part of each log, a log a step; None for a log without one, or not known
+        yet."""
         for directory in self._directories:
             if directory.failure is not None:
                 continue

@@ -27,10 +27,9 @@ from kafkalite.log.cleaned_transactions import CleanedTransactions
 from kafkalite.log.disk_wait import Step
 from kafkalite.log.files import CLEANED_SUFFIX
 from kafkalite.log.flushing import begin_flush
-from kafkalite.log.log_state import LogState
 from kafkalite.log.open_files import FileSlice
 from kafkalite.log.producer_entry import ProducerEntry
-from kafkalite.log.reading import aborted_transactions
+from kafkalite.log.reading import LogReader
 from kafkalite.log.record_scan import RECORDS_OF_A_PART, ScannedRecord, scanned
 from kafkalite.log.segment import LogSegment
 from kafkalite.log.segment_replacement import group_by_size, replace_segments
@@ -72,7 +71,7 @@ class Compaction:
     """One round over one log. Raises CleaningAborted, KafkaError, OSError from its generators."""
 
     def __init__(
-        self, log: LogState, first_dirty_offset: int, first_uncleanable_offset: int, max_keys: int
+        self, log: LogReader, first_dirty_offset: int, first_uncleanable_offset: int, max_keys: int
     ) -> None:
         self._log = log
         self._first_dirty_offset = first_dirty_offset
@@ -174,7 +173,7 @@ class Compaction:
         log = self._log
         start, end = self._first_dirty_offset, self._first_uncleanable_offset
         transactions = CleanedTransactions()
-        transactions.add(aborted_transactions(log, start, end))
+        transactions.add(log.aborted_transactions(start, end))
         dirty = [segment for segment in log.segments.since(start) if segment.base_offset < end]
         for i, segment in enumerate(dirty):
             is_full = yield from self._map_segment(segment, start, transactions)
@@ -224,7 +223,7 @@ class Compaction:
             producers = dict(log.producer_state.producers)
             for segment in group:
                 end = log.end_of(segment)
-                self._transactions.add(aborted_transactions(log, segment.base_offset, end))
+                self._transactions.add(log.aborted_transactions(segment.base_offset, end))
                 yield from self._clean_segment(segment, cleaned, producers)
                 yield from self._step()
             cleaned.become_inactive()

@@ -12,12 +12,7 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
-from kafkalite.log.checkpoints import (
-    CorruptCheckpoint,
-    TopicPartition,
-    read_offsets,
-    write_offsets,
-)
+from kafkalite.log.checkpoints import TopicPartition, offsets_if_sound, write_offsets
 from kafkalite.log.files import (
     CLEANER_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,
@@ -26,9 +21,6 @@ from kafkalite.log.files import (
     Files,
 )
 from kafkalite.log.log_state import LogState
-from kafkalite.log.loggers import logger_of
-
-_logger = logger_of(__name__)
 
 
 class DirectoryCheckpoints:
@@ -37,24 +29,17 @@ class DirectoryCheckpoints:
     def __init__(self, path: Path, files: Files) -> None:
         self._path = path
         self._files = files
-        self.recovery_points = self._read(RECOVERY_POINT_CHECKPOINT)
-        self.log_start_offsets = self._read(LOG_START_OFFSET_CHECKPOINT)
-        self.high_watermarks = self._read(HIGH_WATERMARK_CHECKPOINT)
+        # Starting from nothing costs time (everything is scanned) but loses no record.
+        self.recovery_points = offsets_if_sound(files, path / RECOVERY_POINT_CHECKPOINT)
+        self.log_start_offsets = offsets_if_sound(files, path / LOG_START_OFFSET_CHECKPOINT)
+        self.high_watermarks = offsets_if_sound(files, path / HIGH_WATERMARK_CHECKPOINT)
         # Written by the cleaner alone.
-        self.cleaned_up_to = self._read(CLEANER_CHECKPOINT)
+        self.cleaned_up_to = offsets_if_sound(files, path / CLEANER_CHECKPOINT)
         self._has_recovery_points = bool(self.recovery_points)
         # The content of each file, if this broker has written it.
         self._written: dict[str, dict[TopicPartition, int]] = {}
         # Two jobs write, in threads of their own, and by way of the same temporary files.
         self._writing = Lock()
-
-    def _read(self, name: str) -> dict[TopicPartition, int]:
-        try:
-            return read_offsets(self._files, self._path / name)
-        except CorruptCheckpoint as error:
-            # Starting from nothing costs time (everything is scanned) but loses no record.
-            _logger.warning("%s", error)
-            return {}
 
     def recovery_point(self, key: TopicPartition) -> int | None:
         """As the last broker left it; 0 if the log is younger than the file.

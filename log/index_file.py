@@ -23,9 +23,10 @@ from kafkalite.log.files import Files, write_all
 
 
 class IndexFile:
-    """Entries of `layout`, in the order of their first field."""
+    """Entries of `layout`, in the order of their first field. One field is a relative offset."""
 
     layout: struct.Struct
+    offset_field: int
 
     def __init__(self, directory: Path, name: str, base_offset: int, files: Files) -> None:
         self.directory = directory
@@ -132,6 +133,14 @@ class IndexFile:
         self.load()
         assert self._entries is not None
         self._entries += self.layout.pack(*fields)
+
+    def truncate_to(self, offset: int) -> None:
+        """Drop every entry at or after `offset`."""
+        self.load()
+        count = self.count
+        while count and self.base_offset + self.entry(count - 1)[self.offset_field] >= offset:
+            count -= 1
+        self.keep(count)
 
     def keep(self, count: int) -> None:
         """Drop all but the first `count` entries."""

@@ -12,20 +12,17 @@ from pathlib import Path
 from struct import Struct
 from typing import Final
 
-from kafkalite.log import flushing, reading, retention, rolling, truncation
+from kafkalite.log import flushing, retention, rolling, truncation
 from kafkalite.log.acceptance import accept
 from kafkalite.log.accepted_batch import AcceptedBatch, as_accepted
 from kafkalite.log.append_info import AppendInfo, as_duplicate
 from kafkalite.log.disk_wait import Pieces, Waits, without_threads
 from kafkalite.log.files import deleted_directory
 from kafkalite.log.flushing import Flush
-from kafkalite.log.log_state import LogState
 from kafkalite.log.producer_entry import BatchMetadata
 from kafkalite.log.producer_state import AppendOrigin, CompletedTransaction
-from kafkalite.log.readable_segment import TimestampAndOffset
-from kafkalite.log.reading import ReadResult
+from kafkalite.log.reading import LogReader, ReadResult
 from kafkalite.log.segment import LogSegment
-from kafkalite.log.transaction_index import AbortedTransaction
 from kafkalite.log.trusted_records import Pair, trusted_batch
 from kafkalite.log.validation import validate
 from kafkalite.log.verification import VerificationGuard
@@ -48,49 +45,12 @@ __all__ = ["AppendInfo", "AppendOrigin", "Log", "ReadResult"]
 pack_head: Final = Struct(">qiibI").pack
 
 
-class Log(LogState):
+class Log(LogReader):
     """One partition's log. Made by `open_log`.
 
     Every method may raise KafkaError(KAFKA_STORAGE_ERROR), when the disk fails, besides the errors
     it names itself.
     """
-
-    # -- reading (see reading.py)
-
-    def read(
-        self,
-        offset: int,
-        max_bytes: int,
-        *,
-        upper_bound: int,
-        minimum_one_batch: bool = True,
-        with_aborted_transactions: bool = False,
-    ) -> ReadResult:
-        """The batches from the one that holds `offset` on, below `upper_bound`, in one segment.
-
-        Raises:
-            KafkaError: OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
-        """
-        return reading.read(
-            self,
-            offset,
-            max_bytes,
-            upper_bound=upper_bound,
-            minimum_one_batch=minimum_one_batch,
-            with_aborted_transactions=with_aborted_transactions,
-        )
-
-    def aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
-        """The aborted transactions with records in [offset, upper_bound), by first offset."""
-        return reading.aborted_transactions(self, offset, upper_bound)
-
-    def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
-        """The first record that is not earlier than `timestamp`, if there is one."""
-        return reading.offset_for_timestamp(self, timestamp)
-
-    def max_timestamp_offset(self) -> TimestampAndOffset | None:
-        """The first record with the log's largest timestamp; None if no record has one."""
-        return reading.max_timestamp_offset(self)
 
     # -- appending
 
@@ -106,7 +66,7 @@ class Log(LogState):
         briefly: bool = False,
         now_ms: int = NO_TIMESTAMP,
     ) -> AppendInfo:
-        """Append one batch as the leader, or nothing; `records` is not kept and not changed.
+        """Append one batch as the leader, or nothing; `records` is neither kept nor changed.
         `checked` has looked at a client's batch already; `now_ms` is the time if it is known.
 
         Raises:

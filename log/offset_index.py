@@ -18,6 +18,7 @@ class OffsetIndex(IndexFile):
     """Offsets, absolute in all methods, and positions in the segment's file."""
 
     layout = struct.Struct(">ii")
+    offset_field = 0
 
     def append(self, offset: int, position: int) -> None:
         self.append_entry(offset - self.base_offset, position)
@@ -40,11 +41,3 @@ class OffsetIndex(IndexFile):
         """The offset of the first entry at or after `position`; None if there is none."""
         i = self.count_up_to(position - 1, field=1)
         return self.base_offset + self.entry(i)[0] if i < self.count else None
-
-    def truncate_to(self, offset: int) -> None:
-        """Drop every entry at or after `offset`."""
-        self.load()
-        count = self.count
-        while count and self.base_offset + self.entry(count - 1)[0] >= offset:
-            count -= 1
-        self.keep(count)

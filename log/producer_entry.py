@@ -9,11 +9,7 @@ from collections import deque
 from typing import Final
 
 from kafkalite.log.accepted_batch import AcceptedBatch
-from kafkalite.wire.record_batch import (
-    NO_PRODUCER_EPOCH,
-    NO_SEQUENCE,
-    NO_TIMESTAMP,
-)
+from kafkalite.wire.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP
 
 # The most batches that an idempotent producer has in flight
 # (max.in.flight.requests.per.connection).

@@ -15,11 +15,7 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 from kafkalite.log.accepted_batch import AcceptedBatch, as_accepted
-from kafkalite.log.producer_entry import (
-    SEQUENCES,
-    BatchMetadata,
-    ProducerEntry,
-)
+from kafkalite.log.producer_entry import SEQUENCES, BatchMetadata, ProducerEntry
 from kafkalite.log.transaction_index import AbortedTransaction
 from kafkalite.log.verification import VerificationGuard, Verifications
 from kafkalite.wire.control_records import (

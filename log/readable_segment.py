@@ -26,12 +26,7 @@ from kafkalite.log.recent_batches import RecentBatches
 from kafkalite.log.time_index import TimeIndex
 from kafkalite.log.transaction_index import TransactionIndex
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.record_batch import (
-    COMPRESSION_MASK,
-    NO_TIMESTAMP,
-    RecordBatch,
-    iterate_records,
-)
+from kafkalite.wire.record_batch import COMPRESSION_MASK, NO_TIMESTAMP, RecordBatch, iterate_records
 
 # A search through more than this takes a thread. So many compressed bytes may be 11 MB of records.
 _MOST_BRIEF_RECORDS: Final = 1000

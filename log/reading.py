@@ -38,133 +38,131 @@ class ReadResult(NamedTuple):
     aborted_transactions: list[Aborted] | None = None
 
 
-def read(
-    log: LogState,
-    offset: int,
-    max_bytes: int,
-    *,
-    upper_bound: int,
-    minimum_one_batch: bool = True,
-    with_aborted_transactions: bool = False,
-) -> ReadResult:
-    """The batches from the one that holds `offset` on, below `upper_bound`, in one segment.
+class LogReader(LogState):
+    """Reads. Every method may raise KafkaError(KAFKA_STORAGE_ERROR)."""
 
-    Args:
-        offset: between log start offset and log end offset.
-        max_bytes: the slice ends there, perhaps in the middle of a batch.
-        upper_bound: the high watermark, or the last stable offset; a batch begins there.
-        minimum_one_batch: the first batch comes whole even if it is larger than `max_bytes`.
-            Otherwise such a batch leaves the slice empty.
+    def read(
+        self,
+        offset: int,
+        max_bytes: int,
+        *,
+        upper_bound: int,
+        minimum_one_batch: bool = True,
+        with_aborted_transactions: bool = False,
+    ) -> ReadResult:
+        """The batches from the one that holds `offset` on, below `upper_bound`, in one segment.
 
-    Raises:
-        KafkaError: OFFSET_OUT_OF_RANGE, KAFKA_STORAGE_ERROR.
-    """
-    log.check_online()
-    if not log.log_start_offset <= offset <= log.log_end_offset:
-        raise KafkaError(
-            ErrorCode.OFFSET_OUT_OF_RANGE,
-            f"Received request for offset {offset} for partition {log.name}, but we only have log "
-            f"segments in the range {log.log_start_offset} to {log.log_end_offset}.",
-        )
-    aborted: list[Aborted] | None = [] if with_aborted_transactions else None
-    segment = log.segments.floor(offset)
-    try:
-        while segment is not None and offset < upper_bound:
-            following = log.segments.after(segment)
-            end = segment.size
-            if upper_bound < log.log_end_offset and (
-                following is None or upper_bound < following.base_offset
-            ):
-                end = segment.position_of(upper_bound)
-            found = segment.read(offset, max_bytes, end=end, minimum_one_batch=minimum_one_batch)
-            if found is not None:
-                position, records = found
-                size = 0 if records is None else records.size
-                # Nothing is told of a batch that does not fit; everything, where there is no room.
-                fits = size > 0 or max_bytes == 0 or end <= position
-                aborted = None
-                if with_aborted_transactions and fits:
-                    aborted = _aborted(log, segment, following, offset, position + size)
-                return ReadResult(offset, records or b"", segment.base_offset, position, aborted)
-            segment = following
-    except OSError as error:
-        raise log.storage_error(error) from error
-    return ReadResult(offset, b"", aborted_transactions=aborted)
+        Args:
+            offset: between log start offset and log end offset.
+            max_bytes: the slice ends there, perhaps in the middle of a batch.
+            upper_bound: the high watermark, or the last stable offset; a batch begins there.
+            minimum_one_batch: the first batch comes whole even if it is larger than `max_bytes`.
+                Otherwise such a batch leaves the slice empty.
 
+        Raises KafkaError(OFFSET_OUT_OF_RANGE).
+        """
+        self.check_online()
+        if not self.log_start_offset <= offset <= self.log_end_offset:
+            raise KafkaError(
+                ErrorCode.OFFSET_OUT_OF_RANGE,
+                f"Received request for offset {offset} for partition {self.name}, but we only have "
+                f"log segments in the range {self.log_start_offset} to {self.log_end_offset}.",
+            )
+        aborted: list[Aborted] | None = [] if with_aborted_transactions else None
+        segment = self.segments.floor(offset)
+        try:
+            while segment is not None and offset < upper_bound:
+                following = self.segments.after(segment)
+                end = segment.size
+                if upper_bound < self.log_end_offset and (
+                    following is None or upper_bound < following.base_offset
+                ):
+                    end = segment.position_of(upper_bound)
+                found = segment.read(
+                    offset, max_bytes, end=end, minimum_one_batch=minimum_one_batch
+                )
+                if found is not None:
+                    position, records = found
+                    size = 0 if records is None else records.size
+                    # Nothing is told of a batch that does not fit; everything, if there is no room.
+                    fits = size > 0 or max_bytes == 0 or end <= position
+                    aborted = None
+                    if with_aborted_transactions and fits:
+                        aborted = self._aborted(segment, following, offset, position + size)
+                    return ReadResult(
+                        offset, records or b"", segment.base_offset, position, aborted
+                    )
+                segment = following
+        except OSError as error:
+            raise self.storage_error(error) from error
+        return ReadResult(offset, b"", aborted_transactions=aborted)
 
-def _aborted(
-    log: LogState,
-    segment: LogSegment,
-    following: LogSegment | None,
-    offset: int,
-    end_position: int,
-) -> list[Aborted]:
-    """Up to the next entry of the offset index. The last stable offset is no limit, as in Kafka."""
-    end = segment.offset_index.offset_behind(end_position)
-    if end is None:
-        end = log.log_end_offset if following is None else following.base_offset
-    entries = _aborted_entries(log, offset, end)
-    return [(producer_id, first_offset) for _, producer_id, first_offset, _, _ in entries]
+    def _aborted(
+        self,
+        segment: LogSegment,
+        following: LogSegment | None,
+        offset: int,
+        end_position: int,
+    ) -> list[Aborted]:
+        """Up to the next entry of the offset index, even behind the last stable offset (Kafka)."""
+        end = segment.offset_index.offset_behind(end_position)
+        if end is None:
+            end = self.log_end_offset if following is None else following.base_offset
+        entries = self._aborted_entries(offset, end)
+        return [(producer_id, first_offset) for _, producer_id, first_offset, _, _ in entries]
 
+    def aborted_transactions(self, offset: int, upper_bound: int) -> list[AbortedTransaction]:
+        """The aborted transactions with records in [offset, upper_bound), as they ended."""
+        return [
+            AbortedTransaction(*entry[1:]) for entry in self._aborted_entries(offset, upper_bound)
+        ]
 
-def aborted_transactions(log: LogState, offset: int, upper_bound: int) -> list[AbortedTransaction]:
-    """The aborted transactions with records in [offset, upper_bound), as they ended."""
-    return [AbortedTransaction(*entry[1:]) for entry in _aborted_entries(log, offset, upper_bound)]
+    def _aborted_entries(self, offset: int, upper_bound: int) -> list[Entry]:
+        """The same as they are in the indexes."""
+        found: list[Entry] = []
+        for segment in self.segments.aborting_since(offset):
+            # Found in the segment of its marker, which may be any later one.
+            some, is_complete = segment.transaction_index.overlapping(offset, upper_bound)
+            found += some
+            if is_complete:
+                break
+        return found
 
+    def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
+        """The first record that is not earlier than `timestamp`, if there is one.
 
-def _aborted_entries(log: LogState, offset: int, upper_bound: int) -> list[Entry]:
-    """The same as they are in the indexes."""
-    found: list[Entry] = []
-    for segment in log.segments.aborting_since(offset):
-        # Found in the segment of its marker, which may be any later one.
-        some, is_complete = segment.transaction_index.overlapping(offset, upper_bound)
-        found += some
-        if is_complete:
-            break
-    return found
+        Kafka looks into one segment only, the first with such a record, even if that one was
+        deleted with DeleteRecords: then there is none, whatever is behind it. A segment without a
+        time (its time index may be lost) goes by its file's. Raises KafkaError(CORRUPT_MESSAGE).
+        """
+        self.check_online()
+        try:
+            segments = list(self.segments)
+            _have_times(segments)
+            for segment in segments:
+                if segment.size and segment.largest_or_modified_ms() >= timestamp:
+                    return segment.find_timestamp(timestamp, self.log_start_offset)
+        except OSError as error:
+            raise self.storage_error(error) from error
+        return None
 
+    def max_timestamp_offset(self) -> TimestampAndOffset | None:
+        """The first record with the largest timestamp of the log; None if no record has one.
 
-def offset_for_timestamp(log: LogState, timestamp: int) -> TimestampAndOffset | None:
-    """The first record that is not earlier than `timestamp`, if there is one.
-
-    Kafka looks into one segment only, the first with such a record, even if that one was deleted
-    with DeleteRecords: then there is none, whatever is behind it. A segment without a time (its
-    time index may be lost) goes by its file's.
-
-    Raises:
-        KafkaError: KAFKA_STORAGE_ERROR, CORRUPT_MESSAGE.
-    """
-    log.check_online()
-    try:
-        segments = list(log.segments)
-        _have_times(segments)
-        for segment in segments:
-            if segment.size and segment.largest_or_modified_ms() >= timestamp:
-                return segment.find_timestamp(timestamp, log.log_start_offset)
-    except OSError as error:
-        raise log.storage_error(error) from error
-    return None
-
-
-def max_timestamp_offset(log: LogState) -> TimestampAndOffset | None:
-    """The first record with the largest timestamp of the log; None if no record has one.
-
-    It may lie before the log start, while its segment is there (Kafka's UnifiedLog does not look).
-
-    Raises:
-        KafkaError: KAFKA_STORAGE_ERROR, CORRUPT_MESSAGE.
-    """
-    log.check_online()
-    try:
-        segments = [segment for segment in log.segments if segment.size]
-        if not segments:
-            return None
-        _have_times(segments)
-        latest = max(segments, key=lambda segment: segment.largest.timestamp)
-        timestamp = latest.largest.timestamp
-        return latest.find_timestamp(timestamp, latest.base_offset) if timestamp >= 0 else None
-    except OSError as error:
-        raise log.storage_error(error) from error
+        It may lie before the log start, while its segment is there (Kafka's UnifiedLog does not
+        look). Raises KafkaError(CORRUPT_MESSAGE).
+        """
+        self.check_online()
+        try:
+            segments = [segment for segment in self.segments if segment.size]
+            if not segments:
+                return None
+            _have_times(segments)
+            latest = max(segments, key=lambda segment: segment.largest.timestamp)
+            timestamp = latest.largest.timestamp
+            return latest.find_timestamp(timestamp, latest.base_offset) if timestamp >= 0 else None
+        except OSError as error:
+            raise self.storage_error(error) from error
 
 
 def _have_times(segments: list[LogSegment]) -> None:

@@ -124,7 +124,8 @@ def _due_ms(log: LogState, segment: LogSegment) -> int:
 
 
 def oldest_due_ms(log: LogState) -> int | None:
-    """The time from which retention.ms may delete the oldest segment; None if it will not."""
+    """The time from which retention.ms may delete the oldest segment; None if it keeps it for
+    ever."""
     segment = log.segments.first
     if not segment.size or not log.config.delete or log.config.retention_ms < 0:
         return None

@@ -17,6 +17,7 @@ class TimeIndex(IndexFile):
     """Largest timestamps so far, in milliseconds, and the (absolute) offsets of their batches."""
 
     layout = struct.Struct(">qi")
+    offset_field = 1
 
     def last(self) -> tuple[int, int]:
         """(timestamp, offset) of the last entry; (-1, base offset) if there is none."""
@@ -37,11 +38,3 @@ class TimeIndex(IndexFile):
         if found is None:
             return -1, self.base_offset
         return found[0], self.base_offset + found[1]
-
-    def truncate_to(self, offset: int) -> None:
-        """Drop every entry at or after `offset`."""
-        self.load()
-        count = self.count
-        while count and self.base_offset + self.entry(count - 1)[1] >= offset:
-            count -= 1
-        self.keep(count)

@@ -16,10 +16,7 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkalite.log.acceptance import (
-    largest_timestamp,
-    unpacked,
-)
+from kafkalite.log.acceptance import largest_timestamp, unpacked
 from kafkalite.log.accepted_batch import AcceptedBatch
 from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import InvalidRecordsError, RecordError

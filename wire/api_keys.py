@@ -1,6 +1,7 @@
 """The numbers of the APIs, those of Apache Kafka 4.3."""
 
 from enum import IntEnum
+from typing import Final
 
 
 class ApiKey(IntEnum):
@@ -105,3 +106,25 @@ class ApiKey(IntEnum):
     def message_name(self) -> str:
         """The name of its messages, without Request and Response: `ApiVersions`."""
         return self.name.title().replace("_", "")
+
+
+# The first versions that ask for topics by id (KIP-516).
+PRODUCE_BY_ID_SINCE: Final = 13
+FETCH_BY_ID_SINCE: Final = 13
+METADATA_BY_ID_SINCE: Final = 12
+OFFSET_COMMIT_BY_ID_SINCE: Final = 10
+OFFSET_FETCH_BY_ID_SINCE: Final = 10
+# The first versions of another shape: several keys, groups or transactions; the member's protocol.
+FIND_COORDINATOR_BATCHED_SINCE: Final = 4
+OFFSET_FETCH_BATCHED_SINCE: Final = 8
+ADD_PARTITIONS_BATCHED_SINCE: Final = 4
+SYNC_GROUP_PROTOCOL_SINCE: Final = 5
+FIND_SHARE_COORDINATOR_SINCE: Final = 6
+
+
+class CoordinatorType(IntEnum):
+    """The coordinators that FindCoordinator looks for."""
+
+    GROUP = 0
+    TRANSACTION = 1
+    SHARE = 2

@@ -15,13 +15,7 @@ from struct import Struct, pack
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from kafkalite.wire.compile_source import (
-    FEW,
-    FORMATS,
-    PLAIN_LENGTHS,
-    STEP,
-    SourceWriter,
-)
+from kafkalite.wire.compile_source import FEW, FORMATS, PLAIN_LENGTHS, STEP, SourceWriter
 from kafkalite.wire.fields import (
     MAX_STRING_BYTES,
     FieldType,

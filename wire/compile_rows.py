@@ -29,15 +29,7 @@ from kafkalite.wire.compile_parse import Parser, ParserWriter
 from kafkalite.wire.compile_source import FEW, FORMATS, Mode, format_of_numbers
 from kafkalite.wire.fields import NO_UUID, FieldType, plain_nullable_string
 from kafkalite.wire.rows import default_row, default_value
-from kafkalite.wire.schema import (
-    Field,
-    KeptRow,
-    Kind,
-    Shape,
-    fields_of,
-    has_kept_rows,
-    message_of,
-)
+from kafkalite.wire.schema import Field, KeptRow, Kind, Shape, fields_of, has_kept_rows, message_of
 
 # The parsers that compile_c.py writes: for views or not, whole or not, in which mode.
 _IN_MACHINE_CODE: Final = {

@@ -27,9 +27,9 @@ from typing import Final
 # more could never have been sent plain.
 MAX_DECOMPRESSED_BYTES: Final = 104_857_600
 
-_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
+XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 # Then the version, and the oldest compatible version.
-_XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
+_XERIAL_HEADER: Final = XERIAL_MAGIC + struct.pack(">ii", 1, 1)
 _XERIAL_BLOCK_BYTES: Final = 32 * 1024
 _INT32: Final = struct.Struct(">i")
 
@@ -72,8 +72,8 @@ _LZ4_FAST: Final = 0
 # Version 1, independent blocks of up to 64 KiB, no checksums but the header's own.
 _LZ4_HEADER: Final = bytes.fromhex("04224d18 60 40 82")
 # Before each block: its length, and whether it is as it was.
-_LZ4_BLOCK: Final = struct.Struct("<I")
-_LZ4_UNCOMPRESSED: Final = 1 << 31
+LZ4_BLOCK: Final = struct.Struct("<I")
+LZ4_UNCOMPRESSED: Final = 1 << 31
 _LZ4_CHECKSUM_BYTES: Final = 4
 
 
@@ -143,7 +143,7 @@ def large(
         return
     most = _snappy_size(memoryview(data), limit) if codec is Compression.SNAPPY else limit
     # lz4 and zstd need not tell their size, and that of snappy may be a lie. Pages of a mapping
-    # that nothing is written to cost nothing, so one pass does, and the codec stops at its end.
+    # cost nothing until they are written to, so one pass does, and the codec stops at its end.
     with mmap.mmap(-1, max(most, 1)) as output:
         size = decompress_into(codec, data, output)
         if not 0 <= size <= limit:
@@ -258,7 +258,7 @@ def _snappy_into(data: memoryview, buffer: bytearray | mmap.mmap) -> int:
 
 def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:
     """The one raw block, or those of xerial's stream."""
-    if bytes(data[:8]) != _XERIAL_MAGIC:
+    if bytes(data[:8]) != XERIAL_MAGIC:
         yield data
         return
     position = len(_XERIAL_HEADER)
@@ -299,8 +299,8 @@ def _take_blocks(written: memoryview, position: int, parts: list[bytes]) -> int:
     the next blocks begin, in what is written next.
     """
     while position < len(written):
-        (word,) = _LZ4_BLOCK.unpack_from(written, position)
-        end = position + _LZ4_BLOCK.size + (word & ~_LZ4_UNCOMPRESSED)
+        (word,) = LZ4_BLOCK.unpack_from(written, position)
+        end = position + LZ4_BLOCK.size + (word & ~LZ4_UNCOMPRESSED)
         parts.append(bytes(written[position:end]))
         position = end + _LZ4_CHECKSUM_BYTES
     return 0

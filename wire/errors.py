@@ -212,6 +212,14 @@ class KafkaError(Exception):
         self.message = message
 
 
+# The fields of messages that have an error code.
+ERROR_FIELDS: Final = ("error_code", "partition_error_code")
+
+
+def invalid_request(message: str) -> KafkaError:
+    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+
+
 class WireError(Exception):
     """Bytes and messages do not go together.
 
@@ -240,7 +248,8 @@ class ProtocolViolation(WireError):
 
 
 class Malformed(ProtocolViolation):
-    """A request that cannot be parsed; `ApiCodec.explain` says what is wrong, at its leisure."""
+    """A request that cannot be parsed; `ApiCodec.explain` says what is wrong, and may take its
+    time."""
 
 
 def too_many_elements(most: int, name: str = "") -> ProtocolViolation:

@@ -136,7 +136,7 @@ def unknown_tags(
 def skip_tags(
     buf: Any, count: int, pos: int, end: int, take: Callable[[int], None] | None = None
 ) -> int:
-    """The position after a tag section; nothing of it is declared, and nothing is kept."""
+    """The position after a tag section without declared tags, none of which is kept."""
     if count > 127:
         count, pos = tag_count(buf, pos)
     if take is not None:

@@ -42,6 +42,7 @@ MAGIC: Final = 2
 MAGIC_POSITION: Final = 16
 CRC_POSITION: Final = 17
 ATTRIBUTES_POSITION: Final = 21
+LOW_ATTRIBUTES_POSITION: Final = 22  # the byte that has all flags
 
 COMPRESSION_MASK: Final = 0x07
 LOG_APPEND_TIME_FLAG: Final = 0x08

@@ -129,21 +129,18 @@ def write_record(
     body = bytearray(1)  # attributes
     write_varint(body, timestamp_delta)
     write_varint(body, offset_delta)
-    for data in (key, value):
-        if data is None:
-            body.append(1)  # -1
-        else:
-            write_varint(body, len(data))
-            body += data
+    _write_bytes(body, key)
+    _write_bytes(body, value)
     write_varint(body, len(headers))
     for name, data in headers:
-        encoded = name.encode()
-        write_varint(body, len(encoded))
-        body += encoded
-        if data is None:
-            body.append(1)
-        else:
-            write_varint(body, len(data))
-            body += data
-    write_varint(output, len(body))
-    output += body
+        _write_bytes(body, name.encode())
+        _write_bytes(body, data)
+    _write_bytes(output, body)
+
+
+def _write_bytes(output: bytearray, data: bytes | bytearray | None) -> None:
+    if data is None:
+        output.append(1)  # -1
+    else:
+        write_varint(output, len(data))
+        output += data

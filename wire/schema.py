@@ -24,7 +24,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import Any, Final, TypeVar, cast, dataclass_transform, overload
+from typing import Any, Final, TypeVar, cast, dataclass_transform
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -101,19 +101,6 @@ class Message(Struct, frozen=True):
 _UNSET: Any = object()
 
 
-def _declare(
-    element: FieldType[Any] | type[Any],
-    shape: Shape,
-    since: int,
-    until: int,
-    nullable_since: int | None,
-    tag: int | None,
-    default: Any,
-    ignorable: bool,
-) -> Any:
-    return Field("", element, shape, since, until, nullable_since, tag, default, ignorable)
-
-
 def field(
     type_: FieldType[T],
     *,
@@ -132,39 +119,21 @@ def field(
     return cast(T, Field("", type_, *declared))
 
 
-@overload
 def array(
-    element: FieldType[T],
+    element: FieldType[T] | type[T],
     *,
     since: int = 0,
     until: int = LAST_VERSION,
     tag: int | None = None,
     ignorable: bool = False,
-) -> list[T]: ...
-@overload
-def array(
-    element: type[T],
-    *,
-    since: int = 0,
-    until: int = LAST_VERSION,
-    tag: int | None = None,
-    ignorable: bool = False,
-) -> list[T]: ...
-def array(
-    element: Any,
-    *,
-    since: int = 0,
-    until: int = LAST_VERSION,
-    tag: int | None = None,
-    ignorable: bool = False,
-) -> Any:
+) -> list[T]:
     """A field holding a list, empty unless given."""
-    return _declare(element, Shape.ARRAY, since, until, None, tag, [], ignorable)
+    declared = Field("", element, Shape.ARRAY, since, until, None, tag, [], ignorable)
+    return cast("list[T]", declared)
 
 
-@overload
 def nullable_array(
-    element: FieldType[T],
+    element: FieldType[T] | type[T],
     *,
     since: int = 0,
     until: int = LAST_VERSION,
@@ -172,58 +141,26 @@ def nullable_array(
     tag: int | None = None,
     default: list[T] | None = None,
     ignorable: bool = False,
-) -> list[T] | None: ...
-@overload
-def nullable_array(
-    element: type[T],
-    *,
-    since: int = 0,
-    until: int = LAST_VERSION,
-    nullable_since: int = 0,
-    tag: int | None = None,
-    default: list[T] | None = None,
-    ignorable: bool = False,
-) -> list[T] | None: ...
-def nullable_array(
-    element: Any,
-    *,
-    since: int = 0,
-    until: int = LAST_VERSION,
-    nullable_since: int = 0,
-    tag: int | None = None,
-    default: list[Any] | None = None,
-    ignorable: bool = False,
-) -> Any:
+) -> list[T] | None:
     """A list that may be null from `nullable_since` on."""
-    return _declare(element, Shape.ARRAY, since, until, nullable_since, tag, default, ignorable)
+    shape = Shape.ARRAY
+    declared = Field("", element, shape, since, until, nullable_since, tag, default, ignorable)
+    return cast("list[T] | None", declared)
 
 
-def nested(
-    struct_: type[T],
-    *,
-    since: int = 0,
-    until: int = LAST_VERSION,
-    tag: int | None = None,
-    ignorable: bool = False,
-) -> T:
+def nested(struct_: type[T], *, since: int = 0, tag: int | None = None) -> T:
     """A struct within a struct; unless given, one with all its fields at their defaults."""
-    return cast(T, _declare(struct_, Shape.ONE, since, until, None, tag, struct_, ignorable))
+    declared = Field("", struct_, Shape.ONE, since, LAST_VERSION, None, tag, struct_, False)
+    return cast(T, declared)
 
 
 def nullable_nested(
-    struct_: type[T],
-    *,
-    since: int = 0,
-    until: int = LAST_VERSION,
-    tag: int | None = None,
-    null_by_default: bool = True,
-    ignorable: bool = False,
+    struct_: type[T], *, since: int = 0, tag: int | None = None, null_by_default: bool = True
 ) -> T | None:
     """A struct that may be missing; a byte before it says so."""
     default = None if null_by_default else struct_
-    return cast(
-        "T | None", _declare(struct_, Shape.ONE, since, until, since, tag, default, ignorable)
-    )
+    declared = Field("", struct_, Shape.ONE, since, LAST_VERSION, since, tag, default, False)
+    return cast("T | None", declared)
 
 
 @dataclass_transform()

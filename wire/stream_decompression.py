@@ -13,21 +13,20 @@ import zlib
 from typing import Final, NamedTuple
 
 from kafkalite.wire.compression import (
+    LZ4_BLOCK,
+    LZ4_UNCOMPRESSED,
     MAX_DECOMPRESSED_BYTES,
+    XERIAL_MAGIC,
     Compression,
     DecompressionError,
     UnfoldsTooLarge,
     decompress,
 )
 
-_XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEADER_BYTES: Final = 16
-_XERIAL_VERSION: Final = struct.Struct(">i")
 _INT32: Final = struct.Struct(">i")
 
 _LZ4_MAGIC: Final = b"\x04\x22\x4d\x18"
-_LZ4_BLOCK_SIZE: Final = struct.Struct("<I")
-_LZ4_UNCOMPRESSED: Final = 0x80000000
 _LZ4_BLOCK_CHECKSUM, _LZ4_CONTENT_SIZE, _LZ4_CONTENT_CHECKSUM = 0x10, 0x08, 0x04
 
 _GZIP_MAGIC: Final = b"\x1f\x8b\x08"
@@ -72,7 +71,7 @@ def has_many_parts(codec: Compression, data: memoryview) -> bool:
         return False
     if codec is Compression.GZIP:
         return bytes(data).count(_GZIP_MAGIC) > MOST_PARTS
-    if codec is Compression.SNAPPY and bytes(data[:8]) == _XERIAL_MAGIC:
+    if codec is Compression.SNAPPY and bytes(data[:8]) == XERIAL_MAGIC:
         position, after = 0, _after_snappy_block
     elif codec is Compression.LZ4:
         position, after = _lz4_header_bytes(data[4]), _after_lz4_block
@@ -88,7 +87,7 @@ def has_many_parts(codec: Compression, data: memoryview) -> bool:
 def _after_snappy_block(data: memoryview, position: int) -> int:
     """The position after a block, or after a header; the end if it is neither."""
     size: int
-    if bytes(data[position : position + len(_XERIAL_MAGIC)]) == _XERIAL_MAGIC:
+    if bytes(data[position : position + len(XERIAL_MAGIC)]) == XERIAL_MAGIC:
         return position + _XERIAL_HEADER_BYTES
     (size,) = _INT32.unpack_from(data, position)
     return position + _INT32.size + size if size >= 0 else len(data)
@@ -97,11 +96,11 @@ def _after_snappy_block(data: memoryview, position: int) -> int:
 def _after_lz4_block(data: memoryview, position: int) -> int:
     """The position after a block; the end if it is the mark of a frame's end."""
     size: int
-    (size,) = _LZ4_BLOCK_SIZE.unpack_from(data, position)
+    (size,) = LZ4_BLOCK.unpack_from(data, position)
     if not size:
         return len(data)
     checksum_bytes = 4 if data[4] & _LZ4_BLOCK_CHECKSUM else 0
-    return position + _LZ4_BLOCK_SIZE.size + (size & ~_LZ4_UNCOMPRESSED) + checksum_bytes
+    return position + LZ4_BLOCK.size + (size & ~LZ4_UNCOMPRESSED) + checksum_bytes
 
 
 def _lz4_header_bytes(flags: int) -> int:
@@ -141,16 +140,16 @@ def _gzip(data: bytes, limit: int) -> Stream:
 
 
 def _snappy(data: bytes, limit: int) -> Stream:
-    if len(data) < _XERIAL_HEADER_BYTES or not data.startswith(_XERIAL_MAGIC):
+    if len(data) < _XERIAL_HEADER_BYTES or not data.startswith(XERIAL_MAGIC):
         return _whole(Compression.SNAPPY, data, limit)
     import cramjam
 
     output = bytearray()
     position = 0
     while position + 4 <= len(data):
-        if data.startswith(_XERIAL_MAGIC, position):  # of a stream behind another, too
+        if data.startswith(XERIAL_MAGIC, position):  # of a stream behind another, too
             header = data[position : position + _XERIAL_HEADER_BYTES]
-            if len(header) < _XERIAL_HEADER_BYTES or _XERIAL_VERSION.unpack_from(header, 8)[0] < 1:
+            if len(header) < _XERIAL_HEADER_BYTES or _INT32.unpack_from(header, 8)[0] < 1:
                 return Stream(bytes(output), True)
             position += _XERIAL_HEADER_BYTES
             continue
@@ -169,8 +168,7 @@ def _snappy(data: bytes, limit: int) -> Stream:
 
 
 def _lz4(data: bytes, limit: int) -> Stream:
-    """One frame: what follows its end is not looked at, and its content's checksum is not
-    checked."""
+    """One frame: neither the bytes after its end nor its checksum of the content are looked at."""
     if not is_lz4_frame(data):
         return Stream(b"", True)
     flags = data[4]
@@ -184,11 +182,11 @@ def _lz4(data: bytes, limit: int) -> Stream:
     header = _LZ4_MAGIC + descriptor + bytes((_xxh32(descriptor) >> 8 & 0xFF,))
     output = bytearray()
     while position + 4 <= len(data):
-        (size,) = _LZ4_BLOCK_SIZE.unpack_from(data, position)
+        (size,) = LZ4_BLOCK.unpack_from(data, position)
         if not size:
             is_cut = flags & _LZ4_CONTENT_CHECKSUM and position + 8 > len(data)
             return Stream(bytes(output), bool(is_cut))
-        end = position + 4 + (size & ~_LZ4_UNCOMPRESSED) + (4 if has_checksum else 0)
+        end = position + 4 + (size & ~LZ4_UNCOMPRESSED) + (4 if has_checksum else 0)
         if end > len(data):
             break
         block = _whole(Compression.LZ4, header + data[position:end] + bytes(4), limit)

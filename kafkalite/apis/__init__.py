@@ -1,7 +1,7 @@
 """THE table: every API the broker serves, by key, and the versions it promises.
 
-Dispatch, the ApiVersions answer and the table in the README all derive from it; what is not here is
-not served and not advertised. A handler lives in `kafkalite/apis/<name>.py` as
+Dispatch, the ApiVersions answer and the table in the README all derive from it; an API that is not
+here is neither served nor advertised. A handler lives in `kafkalite/apis/<name>.py` as
 
     def handle(services, context, request) -> response | None
 
@@ -24,7 +24,7 @@ from kafkalite.wire.compile_rows import machine_code_of
 
 # Each handler takes and returns the messages or rows of its API; the table holds them all.
 # tests/kafkalite/apis/test_table.py compares their annotations with the API's messages.
-# Returns the response, None for none, or a coroutine of either.
+# Returns the response, None if there is none, or a coroutine of either.
 Handler = Callable[[Any, Any, Any], Any]
 
 

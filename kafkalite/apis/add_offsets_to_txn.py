@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import VERSION_1, code_of
-from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.wire.errors import KafkaError
@@ -45,14 +44,11 @@ def _add(
     services: Services, context: RequestContext, request: AddOffsetsToTxnRequest
 ) -> AddOffsetsToTxnResponse:
     try:
-        offsets = services.topics.get(OFFSETS_TOPIC) or services.topics.create_internal(
-            OFFSETS_TOPIC
-        )
-        partition = partition_of_key(request.group_id, len(offsets.partitions))
+        offsets = services.topics.create_internal(OFFSETS_TOPIC)
         services.transaction_coordinator.add_partitions(
             Producer(request.transactional_id, request.producer_id, request.producer_epoch),
             context.node_id,
-            {OFFSETS_TOPIC: (partition,)},
+            {OFFSETS_TOPIC: (offsets.coordinating(request.group_id).index,)},
             client_version=VERSION_1,
         )
     except KafkaError as error:

@@ -21,6 +21,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
 )
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import AT_ONCE, Steps, at_once, batches, in_slices, release_dict
+from kafkalite.wire.api_keys import ADD_PARTITIONS_BATCHED_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResultRow,
@@ -35,7 +36,6 @@ from kafkalite.wire.messages.add_partitions_to_txn import (
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
-_BATCHED_SINCE: Final = 4
 _PRODUCER_FENCED_SINCE: Final = 2
 
 
@@ -51,7 +51,7 @@ def _respond(
     services: Services, context: RequestContext, request: AddPartitionsToTxnRequestRow
 ) -> Steps[AddPartitionsToTxnResponseRow]:
     transactions, transactional_id, producer_id, producer_epoch, topics = request
-    if context.api_version < _BATCHED_SINCE:
+    if context.api_version < ADD_PARTITIONS_BATCHED_SINCE:
         one = (transactional_id, producer_id, producer_epoch, False, topics)
         _, results = yield from _add(services, context, one)
         return 0, ErrorCode.NONE, (), results
@@ -86,7 +86,9 @@ def _add(
             producer,
             context.node_id,
             named,
-            client_version=VERSION_2 if context.api_version >= _BATCHED_SINCE else VERSION_1,
+            client_version=VERSION_2
+            if context.api_version >= ADD_PARTITIONS_BATCHED_SINCE
+            else VERSION_1,
         )
     except KafkaError as error:
         code = code_of(error, knows_fenced=context.api_version >= _PRODUCER_FENCED_SINCE)

@@ -8,12 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.cluster.client_quotas import (
-    QuotaChange,
-    entity_of,
-    named_twice,
-    plan_quota_changes,
-)
+from kafkalite.cluster.client_quotas import QuotaChange, entity_of, named_twice, plan_quota_changes
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import WaitingSteps, batches, in_slices, mapped, release_dict
 from kafkalite.wire.errors import ErrorCode, KafkaError

@@ -34,14 +34,8 @@ async def handle(
     services: Services, context: RequestContext, request: AlterConfigsRequest
 ) -> AlterConfigsResponse:
     plan = partial(_plan, services, context.node_id)
-    altering = altering_each(
-        request.resources,
-        _check,
-        plan,
-        services.cluster,
-        AlterConfigsResourceResponse,
-        validate_only=request.validate_only,
-    )
+    response = AlterConfigsResourceResponse
+    altering = altering_each(services.cluster, request, _check, plan, response)
     return AlterConfigsResponse(responses=await in_slices(altering, context))
 
 

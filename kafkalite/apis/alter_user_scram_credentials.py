@@ -6,15 +6,18 @@ cannot be had back. A user may be changed once in a request.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import WaitingSteps, batches, in_slices, release_dict
-from kafkalite.security.sasl.scram import MAX_ITERATIONS, MIN_ITERATIONS
+from kafkalite.security.sasl.scram import (
+    MAX_ITERATIONS,
+    MIN_ITERATIONS,
+    ScramMechanism,
+    credential_of,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
@@ -31,8 +34,7 @@ from kafkalite.wire.messages.stored.user_scram_credential_record import UserScra
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
-# mechanism: its hash (SCRAM-SHA-256, SCRAM-SHA-512)
-_HASHES: Final[Mapping[int, str]] = {1: "sha256", 2: "sha512"}
+_MECHANISMS: Final = {mechanism.number: mechanism for mechanism in ScramMechanism}
 
 _Wish = ScramCredentialDeletion | ScramCredentialUpsertion
 
@@ -91,7 +93,7 @@ def _decide(services: Services, outcomes: dict[str, _Wish | KafkaError], wish: _
     error = None
     if not user:
         error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
-    elif wish.mechanism not in _HASHES:
+    elif wish.mechanism not in _MECHANISMS:
         error = KafkaError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
     elif isinstance(wish, ScramCredentialUpsertion):
         if wish.iterations < MIN_ITERATIONS:
@@ -121,13 +123,13 @@ def _missing(services: Services, wish: ScramCredentialDeletion) -> KafkaError | 
 
 
 def _credential(wish: ScramCredentialUpsertion) -> UserScramCredentialRecord:
-    digest = _HASHES[wish.mechanism]
-    client_key = hmac.digest(wish.salted_password, b"Client Key", digest)
+    mechanism = _MECHANISMS[wish.mechanism]
+    kept = credential_of(mechanism, wish.salted_password, wish.salt, wish.iterations)
     return UserScramCredentialRecord(
         name=wish.name,
         mechanism=wish.mechanism,
-        salt=wish.salt,
-        stored_key=hashlib.new(digest, client_key).digest(),
-        server_key=hmac.digest(wish.salted_password, b"Server Key", digest),
-        iterations=wish.iterations,
+        salt=kept.salt,
+        stored_key=kept.stored_key,
+        server_key=kept.server_key,
+        iterations=kept.iterations,
     )

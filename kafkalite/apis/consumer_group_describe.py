@@ -5,11 +5,9 @@ v1 tells which protocol each member speaks.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafkalite.coordinators.describing import describe_each
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.coordinators.describing import describe_groups
 from kafkalite.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
@@ -24,18 +22,7 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    def describe(
-        context: RequestContext, group_id: str
-    ) -> DescribedGroup | Callable[[], DescribedGroup]:
-        if not services.serves_groups("consumer"):
-            code = ErrorCode.UNSUPPORTED_VERSION
-            return DescribedGroup(group_id=group_id, error_code=code)
-        return services.group_coordinator.consumer.describe(context, group_id)
-
-    groups = await describe_each(
-        context,
-        request.group_ids,
-        describe,
-        include_authorized_operations=request.include_authorized_operations,
-    )
+    is_served = services.serves_groups("consumer")
+    describe = services.group_coordinator.consumer.describe
+    groups = await describe_groups(is_served, context, request, describe, DescribedGroup)
     return ConsumerGroupDescribeResponse(groups=groups)

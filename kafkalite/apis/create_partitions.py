@@ -6,12 +6,11 @@ chosen, an empty list means that none are given, which is wrong for any growth.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.topic_creation import Growth
 from kafkalite.requests.context import RequestContext, check_time
-from kafkalite.requests.slices import WaitingSteps, cut, in_slices
+from kafkalite.requests.slices import WaitingSteps, counted, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -34,10 +33,7 @@ async def handle(
 def _grow_each(
     services: Services, context: RequestContext, request: CreatePartitionsRequest
 ) -> WaitingSteps[list[CreatePartitionsTopicResult]]:
-    counts: Counter[str] = Counter()
-    for some in cut(request.topics):
-        counts.update(topic.name for topic in some)
-        yield None
+    counts = yield from counted(topic.name for topic in request.topics)
     if 1 in counts.values():
         check_time(request.timeout_ms)
     results: list[CreatePartitionsTopicResult] = []

@@ -20,7 +20,7 @@ from kafkalite.cluster.operation_size import MAX_RECORDS
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic
 from kafkalite.config.describe import describe_topic, effective_source
 from kafkalite.requests.context import RequestContext, check_time
-from kafkalite.requests.slices import Steps, cut, in_slices, mapped_in_steps, release
+from kafkalite.requests.slices import Steps, counted, cut, in_slices, mapped_in_steps, release
 from kafkalite.requests.topic_names import METADATA_TOPIC
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.create_topics import (
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: CreateTopicsRequest
 ) -> CreateTopicsResponse:
-    counts: Counter[str] = Counter()
-    wanted = await in_slices(_count(request.topics, counts), context)
+    counts = await in_slices(counted(topic.name for topic in request.topics), context)
+    wanted = await in_slices(_wanted(request.topics, counts), context)
     if wanted:
         check_time(request.timeout_ms)
     new_topics = await in_slices(mapped_in_steps(partial(_new_topic, context), wanted), context)
@@ -99,11 +99,8 @@ def _results(
     return results
 
 
-def _count(topics: list[CreatableTopic], counts: Counter[str]) -> Steps[list[CreatableTopic]]:
+def _wanted(topics: list[CreatableTopic], counts: Counter[str]) -> Steps[list[CreatableTopic]]:
     """The topics that are named once, and may be created."""
-    for few in cut(topics):
-        counts.update(topic.name for topic in few)
-        yield
     wanted: list[CreatableTopic] = []
     for some in cut(topics):
         wanted += (each for each in some if counts[each.name] == 1 and each.name != METADATA_TOPIC)

@@ -1,4 +1,4 @@
-"""DescribeConfigs (key 32), versions 1-4: what is set, where, and what stands behind it (KIP-133).
+"""DescribeConfigs (key 32), versions 1-4: values, where each is set, and its synonyms (KIP-133).
 
 - v1+: synonyms; v3+: types and documentation (KIP-569).
 - `configuration_keys` null or empty means all; unknown ones are silently missing.
@@ -13,12 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.broker_loggers import levels
-from kafkalite.cluster.config_validation import invalid
+from kafkalite.cluster.config_changes import check_node_id
 from kafkalite.cluster.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
-    GROUP_RESOURCE,
+    CONFIG_RESOURCES,
     TOPIC_RESOURCE,
 )
 from kafkalite.config.describe import (
@@ -33,7 +33,7 @@ from kafkalite.config.describe import (
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, batches, briefly_or_in_slices, mapped
 from kafkalite.requests.topic_names import validate_topic_name
-from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
+from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError, invalid_request
 from kafkalite.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -46,15 +46,6 @@ from kafkalite.wire.messages.describe_configs import (
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
-_RESOURCE_TYPES: Final = frozenset(
-    {
-        TOPIC_RESOURCE,
-        BROKER_RESOURCE,
-        BROKER_LOGGER_RESOURCE,
-        CLIENT_METRICS_RESOURCE,
-        GROUP_RESOURCE,
-    }
-)
 # Topics with different configs of their own.
 _MOST_KEPT: Final = 64
 
@@ -73,7 +64,7 @@ def _results(
 ) -> Steps[list[DescribeConfigsResult]]:
     """A type that is none fails the whole request (ConfigHelper.handleDescribeConfigsRequest)."""
     for some in batches(resources):
-        if any(resource.resource_type not in _RESOURCE_TYPES for resource in some):
+        if any(resource.resource_type not in CONFIG_RESOURCES for resource in some):
             return (yield from mapped(_refused, resources))
         yield
     return (yield from mapped(describe, resources))
@@ -143,27 +134,27 @@ def _kept(
 def _configs_of(
     services: Services, context: RequestContext, resource: DescribeConfigsResource
 ) -> Iterable[DescribedConfig]:
-    kind, name = resource.resource_type, resource.resource_name
+    kind, name, node_id = resource.resource_type, resource.resource_name, context.node_id
     image = services.cluster.image
     if kind == TOPIC_RESOURCE:
-        return describe_topic(services.config, image.topic_configs(name), context.node_id)
+        return describe_topic(services.config, image.topic_configs(name), node_id)
     if kind == BROKER_RESOURCE:
         if not name:
             return describe_all_nodes(services.config)
-        check_node_id(name, context.node_id, " or empty string,")
-        return describe_node(services.config, context.node_id)
+        check_node_id(name, node_id, "Broker", f"broker id, expected {node_id} or empty string,")
+        return describe_node(services.config, node_id)
     if kind == BROKER_LOGGER_RESOURCE:
         if not name:
-            raise invalid("Broker id must not be empty")
-        check_node_id(name, context.node_id, "")
+            raise invalid_request("Broker id must not be empty")
+        check_node_id(name, node_id, "Broker", f"broker id, expected {node_id}")
         return _loggers()
     if kind == CLIENT_METRICS_RESOURCE:
         if not name:
-            raise invalid("Client metrics subscription name must not be empty")
+            raise invalid_request("Client metrics subscription name must not be empty")
         return describe_client_metrics(image.configs.get((kind, name), {}))
     if not name:
-        raise invalid("Group name must not be empty")
-    return describe_group(services.config, image.configs.get((kind, name), {}), context.node_id)
+        raise invalid_request("Group name must not be empty")
+    return describe_group(services.config, image.configs.get((kind, name), {}), node_id)
 
 
 def _check_topic(services: Services, name: str) -> None:
@@ -171,16 +162,6 @@ def _check_topic(services: Services, name: str) -> None:
     validate_topic_name(name)
     if name not in services.cluster.image.topics:
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-
-
-def check_node_id(name: str, node_id: int, also: str) -> None:
-    """Only the node itself answers for its configs. Raises KafkaError(INVALID_REQUEST)."""
-    try:
-        given = int(name)
-    except ValueError:
-        raise invalid(f"Broker id must be an integer, but it is: {name}") from None
-    if given != node_id:
-        raise invalid(f"Unexpected broker id, expected {node_id}{also} but received {name}")
 
 
 def _loggers() -> Iterable[DescribedConfig]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, briefly_or_in_slices, mapped, mapped_in_steps
 from kafkalite.requests.topic_names import validate_topic_name
+from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_producers import (
     DescribeProducersRequest,
@@ -45,10 +46,8 @@ def _describe(
     try:
         validate_topic_name(topic_name)
         if services.topics.get(topic_name) is None:
-            raise KafkaError(
-                ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-                "This server does not host this topic-partition.",
-            )
+            code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            raise KafkaError(code, default_message(code))
         partition = services.topics.partition(topic_name, index)
         partition.check_leader(context.node_id, -1, leader_only=False)
     except KafkaError as error:

@@ -18,13 +18,13 @@ from kafkalite.requests.slices import (
     Steps,
     batches,
     begun,
-    briefly_or_in_slices,
     in_order,
+    large_response,
     mapped,
     release_set,
 )
 from kafkalite.requests.topic_names import INTERNAL_TOPICS, validate_topic_name
-from kafkalite.security.authorized_operations import TOPIC_OPERATIONS
+from kafkalite.security.authorized_operations import NOT_ASKED, TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.describe_topic_partitions import (
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 _MANY_PARTITIONS: Final = 1000
-# Authorized operations of a topic that is told of without them.
-_NOT_ASKED: Final = -0x80000000
 
 
 def handle(
@@ -52,9 +50,9 @@ def handle(
 ) -> DescribeTopicPartitionsResponseRow | Coroutine[Any, Any, LargeResponse]:
     steps = _describe(services, context, request)
     row = begun(steps)
-    if row is None or _is_large(row):
-        return _in_slices(steps, context, row)
-    return row
+    if row is None:
+        return large_response(steps, context)
+    return _large(row) if _is_large(row) else row
 
 
 def _is_large(row: DescribeTopicPartitionsResponseRow) -> bool:
@@ -62,12 +60,8 @@ def _is_large(row: DescribeTopicPartitionsResponseRow) -> bool:
     return len(topics) > AT_ONCE or sum(len(topic[4]) for topic in topics) > _MANY_PARTITIONS
 
 
-async def _in_slices(
-    steps: Steps[DescribeTopicPartitionsResponseRow],
-    context: RequestContext,
-    row: DescribeTopicPartitionsResponseRow | None,
-) -> LargeResponse:
-    return LargeResponse(await briefly_or_in_slices(steps, context) if row is None else row)
+async def _large(row: DescribeTopicPartitionsResponseRow) -> LargeResponse:
+    return LargeResponse(row)
 
 
 def _describe(
@@ -166,6 +160,6 @@ def _failed(
     """There is no error for the whole answer, so every topic carries it."""
 
     def failed(topic: TopicRequestRow) -> DescribeTopicPartitionsResponseTopicRow:
-        return code, topic[0], NO_UUID, False, (), _NOT_ASKED
+        return code, topic[0], NO_UUID, False, (), NOT_ASKED
 
     return 0, (yield from mapped(failed, request[0])), None

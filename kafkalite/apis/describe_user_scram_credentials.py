@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import briefly_or_in_slices, mapped
+from kafkalite.requests.slices import briefly_or_in_slices, counted, mapped
+from kafkalite.security.sasl.scram import ScramMechanism
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_user_scram_credentials import (
     CredentialInfo,
@@ -22,20 +23,16 @@ from kafkalite.wire.messages.describe_user_scram_credentials import (
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
-_MECHANISMS: Final = (1, 2)  # SCRAM-SHA-256, SCRAM-SHA-512
-
 
 async def handle(
     services: Services, context: RequestContext, request: DescribeUserScramCredentialsRequest
 ) -> DescribeUserScramCredentialsResponse:
     credentials = services.cluster.image.scram_credentials
-    users: Counter[str] = Counter()
     if request.users:
-        await briefly_or_in_slices(
-            mapped(lambda user: users.update((user.name,)), request.users), context
-        )
+        names = counted(user.name for user in request.users)
+        users = await briefly_or_in_slices(names, context)
     else:
-        users.update({name for name, _ in credentials})
+        users = Counter({name for name, _ in credentials})
     results = await briefly_or_in_slices(
         mapped(partial(_describe, services), users.items()), context
     )
@@ -53,9 +50,9 @@ def _describe(services: Services, named: tuple[str, int]) -> DescribeUserScramCr
         )
     credentials = services.cluster.image.scram_credentials
     infos = [
-        CredentialInfo(mechanism=mechanism, iterations=found.iterations)
-        for mechanism in _MECHANISMS
-        if (found := credentials.get((user, mechanism))) is not None
+        CredentialInfo(mechanism=mechanism.number, iterations=found.iterations)
+        for mechanism in ScramMechanism
+        if (found := credentials.get((user, mechanism.number))) is not None
     ]
     if not infos:
         return DescribeUserScramCredentialsResult(

@@ -25,7 +25,6 @@ from uuid import UUID
 from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.replica.fetch_reader import FetchReader, close_records, failed_partition
 from kafkalite.replica.fetch_sessions import (
-    FIRST_TOPIC_ID_VERSION,
     REPLICA_STATE_SINCE,
     FetchContext,
     FetchTarget,
@@ -50,7 +49,7 @@ from kafkalite.requests.slices import (
     without_full_collections,
 )
 from kafkalite.wire.api_codec import codec_of
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE, ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
     FetchableTopicResponseRow,
@@ -364,7 +363,7 @@ def _refused(
     if error.code not in _OF_THE_REQUEST:
         wait_ms = 0 if context.wait_for is None else context.wait_for(at_once(_size(context, ())))
         return wait_ms, ErrorCode.NONE if wait_ms else error.code, 0, (), ()
-    if context.api_version >= FIRST_TOPIC_ID_VERSION:
+    if context.api_version >= FETCH_BY_ID_SINCE:
         return 0, error.code, request[7], (), ()
     # For every partition in the request, as Kafka's getErrorResponse.
     topics: list[FetchableTopicResponseRow] = [

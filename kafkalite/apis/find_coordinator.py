@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode
 from collections.abc import Coroutine, Mapping
-from enum import IntEnum
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.slices import in_slices, mapped
 from kafkalite.requests.topic_names import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
+from kafkalite.wire.api_keys import (
+    FIND_COORDINATOR_BATCHED_SINCE,
+    FIND_SHARE_COORDINATOR_SINCE,
+    CoordinatorType,
+)
 from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.find_coordinator import (
     Coordinator,
@@ -29,20 +32,10 @@ if TYPE_CHECKING:
 
 # So many keys are looked up in one go.
 _FEW: Final = 50
-BATCHED_SINCE: Final = 4
-SHARE_SINCE: Final = 6
-
-
-class KeyType(IntEnum):
-    GROUP = 0
-    TRANSACTION = 1
-    SHARE = 2
-
-
 _TOPICS: Final[Mapping[int, str]] = {
-    KeyType.GROUP: OFFSETS_TOPIC,
-    KeyType.TRANSACTION: TRANSACTIONS_TOPIC,
-    KeyType.SHARE: SHARE_STATE_TOPIC,
+    CoordinatorType.GROUP: OFFSETS_TOPIC,
+    CoordinatorType.TRANSACTION: TRANSACTIONS_TOPIC,
+    CoordinatorType.SHARE: SHARE_STATE_TOPIC,
 }
 
 
@@ -50,7 +43,7 @@ def handle(
     services: Services, context: RequestContext, request: FindCoordinatorRequest
 ) -> FindCoordinatorResponse | Coroutine[Any, Any, FindCoordinatorResponse]:
     """Answer for each key, as soon as the topic is there."""
-    is_batch = context.api_version >= BATCHED_SINCE
+    is_batch = context.api_version >= FIND_COORDINATOR_BATCHED_SINCE
     keys = request.coordinator_keys if is_batch else [request.key]
     topic = _TOPICS.get(request.key_type)
     is_missing = topic is not None and services.topics.get(topic) is None
@@ -74,8 +67,8 @@ async def _find_in_slices(
 def _response(
     context: RequestContext, request: FindCoordinatorRequest, coordinators: list[Coordinator]
 ) -> FindCoordinatorResponse:
-    if context.api_version >= BATCHED_SINCE:
-        if request.key_type == KeyType.SHARE:
+    if context.api_version >= FIND_COORDINATOR_BATCHED_SINCE:
+        if request.key_type == CoordinatorType.SHARE:
             for coordinator in coordinators:
                 coordinator.error_message = ""  # Apache Kafka says nothing more of these
         return FindCoordinatorResponse(coordinators=coordinators)
@@ -95,8 +88,7 @@ def find(services: Services, context: RequestContext, key_type: int, key: str) -
         topic_name = _TOPICS.get(key_type)
         if topic_name is None or not _is_known(context, key_type, key):
             raise KafkaError(ErrorCode.INVALID_REQUEST, MALFORMED)
-        topic = services.topics.get(topic_name) or services.topics.create_internal(topic_name)
-        leader_id = topic.partitions[partition_of_key(key, len(topic.partitions))].coordinator_id
+        leader_id = services.topics.create_internal(topic_name).coordinating(key).coordinator_id
         addresses = services.cluster.endpoints([leader_id], context.listener_name)
         if not addresses:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
@@ -117,8 +109,8 @@ def find(services: Services, context: RequestContext, key_type: int, key: str) -
 
 
 def _is_known(context: RequestContext, key_type: int, key: str) -> bool:
-    return key_type != KeyType.SHARE or (
-        context.api_version >= SHARE_SINCE and _is_share_partition(key)
+    return key_type != CoordinatorType.SHARE or (
+        context.api_version >= FIND_SHARE_COORDINATOR_SINCE and _is_share_partition(key)
     )
 
 

@@ -39,14 +39,8 @@ async def handle(
     services: Services, context: RequestContext, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     plan = partial(_plan, services, context.node_id, request.validate_only)
-    altering = altering_each(
-        request.resources,
-        _check,
-        plan,
-        services.cluster,
-        AlterConfigsResourceResponse,
-        validate_only=request.validate_only,
-    )
+    response = AlterConfigsResourceResponse
+    altering = altering_each(services.cluster, request, _check, plan, response)
     return IncrementalAlterConfigsResponse(responses=await in_slices(altering, context))
 
 

@@ -16,10 +16,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import code_of
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.init_producer_id import (
-    InitProducerIdRequest,
-    InitProducerIdResponse,
-)
+from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
     from kafkalite.services import Services

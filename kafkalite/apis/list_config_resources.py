@@ -6,13 +6,13 @@ v0 was ListClientMetricsResources, and lists those alone. v1 lists the types ask
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kafkalite.cluster.image import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
-    GROUP_RESOURCE,
+    CONFIG_RESOURCES,
     TOPIC_RESOURCE,
 )
 from kafkalite.requests.context import RequestContext
@@ -27,22 +27,14 @@ from kafkalite.wire.messages.list_config_resources import (
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
-_ALL: Final = (
-    TOPIC_RESOURCE,
-    BROKER_RESOURCE,
-    BROKER_LOGGER_RESOURCE,
-    CLIENT_METRICS_RESOURCE,
-    GROUP_RESOURCE,
-)
-
 
 async def handle(
     services: Services, context: RequestContext, request: ListConfigResourcesRequest
 ) -> ListConfigResourcesResponse:
-    types: Sequence[int] = request.resource_types or _ALL
+    types: Sequence[int] = request.resource_types or CONFIG_RESOURCES
     if context.api_version == 0:
         types = (CLIENT_METRICS_RESOURCE,)
-    if any(resource_type not in _ALL for resource_type in types):
+    if any(resource_type not in CONFIG_RESOURCES for resource_type in types):
         return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
     resources = await briefly_or_in_slices(_resources(services, types), context)
     return ListConfigResourcesResponse(error_code=ErrorCode.NONE, config_resources=resources)

@@ -24,15 +24,10 @@ from uuid import UUID
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import (
-    Steps,
-    WaitingSteps,
-    at_once,
-    briefly_or_in_slices,
-    release_set,
-)
+from kafkalite.requests.slices import Steps, WaitingSteps, at_once, large_response, release_set
 from kafkalite.requests.topic_names import INTERNAL_TOPICS, validate_topic_name
-from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
+from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
+from kafkalite.wire.api_keys import METADATA_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.metadata import (
@@ -51,8 +46,6 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 _NO_LEADER: Final = -1
-# Authorized operations of those who did not ask for them.
-_NOT_ASKED: Final = -0x80000000
 # Why a missing topic was not created, that is not said of it: another was faster, or its client has
 # created too many.
 _NOT_TOLD: Final = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
@@ -83,7 +76,7 @@ def handle(
                 return _answer(services, context, request, described)
         steps = _response(services, context, request)
         if _is_long(services, request):
-            return _in_slices(steps, context)
+            return large_response(steps, context)
         return at_once(steps)
     kept: dict[object, SharedResponse]
     kept = services.cluster.cache.setdefault(("metadata responses", context.listener_name), {})
@@ -96,7 +89,7 @@ def handle(
     if described is not None:
         row = _answer(services, context, request, described)
     elif _is_long(services, request):
-        return _in_slices(_response(services, context, request), context)
+        return large_response(_response(services, context, request), context)
     else:
         row = at_once(_response(services, context, request))
     if len(kept) >= _MOST_KEPT or not _is_lasting(row):
@@ -122,13 +115,6 @@ def _is_long(services: Services, request: MetadataRequestRow) -> bool:
     return count >= _MANY
 
 
-async def _in_slices(
-    steps: WaitingSteps[MetadataResponseRow], context: RequestContext
-) -> LargeResponse:
-    row = await briefly_or_in_slices(steps, context)
-    return LargeResponse(row)
-
-
 def _is_lasting(row: MetadataResponseRow) -> bool:
     """True if the response stays true until the metadata change, and is small.
 
@@ -146,7 +132,7 @@ def _response(
     version = context.api_version
     asked, creates, _, _ = request
     by_id, is_nameless = yield from _look_at(asked or ())
-    if version < 12 and (by_id or is_nameless):
+    if version < METADATA_BY_ID_SINCE and (by_id or is_nameless):
         return _failed(asked or (), version, ErrorCode.INVALID_REQUEST)
     if not by_id and is_nameless:
         # Neither name nor id: Kafka has no words for it either. Where one has an id, it looks at no
@@ -178,7 +164,7 @@ def _answer(
         cluster.cluster_id,
         cluster.controller_id,
         topics,
-        CLUSTER_OPERATIONS if with_cluster_operations else _NOT_ASKED,
+        CLUSTER_OPERATIONS if with_cluster_operations else NOT_ASKED,
         0,
     )
 
@@ -253,7 +239,7 @@ def _describe_by_id(
         topic = services.topics.by_id(topic_id)
         if topic is None:
             code = ErrorCode.UNKNOWN_TOPIC_ID
-            found.append((code, None, topic_id, False, (), _NOT_ASKED))
+            found.append((code, None, topic_id, False, (), NOT_ASKED))
         else:
             found.append((yield from _describe(services, context, topic)))
     yield from release_set(seen)
@@ -299,7 +285,7 @@ def _missing(
     except KafkaError as error:
         if error.code not in _NOT_TOLD:
             code = error.code
-    return code, name, NO_UUID, name in INTERNAL_TOPICS, (), _NOT_ASKED
+    return code, name, NO_UUID, name in INTERNAL_TOPICS, (), NOT_ASKED
 
 
 def _brokers(services: Services, listener_name: str) -> list[MetadataResponseBrokerRow]:
@@ -322,7 +308,7 @@ def _describe(services: Services, context: RequestContext, topic: Topic) -> Step
         epoch = services.cluster.epoch
         partitions = yield from _partitions(services, context, topic)
         described = KeptRow(
-            (0, topic.name, topic.topic_id, topic.is_internal, partitions, _NOT_ASKED)
+            (0, topic.name, topic.topic_id, topic.is_internal, partitions, NOT_ASKED)
         )
         described.has_no_errors = not any(partition[0] for partition in partitions)
         if services.cluster.epoch == epoch:
@@ -376,7 +362,7 @@ def _failed(
 ) -> MetadataResponseRow:
     """The request makes no sense: every topic is answered with the error."""
     topics: list[MetadataResponseTopicRow] = [
-        (code, name or "", topic_id if version >= 10 else NO_UUID, False, (), _NOT_ASKED)
+        (code, name or "", topic_id if version >= 10 else NO_UUID, False, (), NOT_ASKED)
         for topic_id, name in asked
     ]
-    return 0, (), None, _NO_LEADER, topics, _NOT_ASKED, code
+    return 0, (), None, _NO_LEADER, topics, NOT_ASKED, code

@@ -19,6 +19,7 @@ from kafkalite.requests.slices import (
     mapped_in_steps,
     release,
 )
+from kafkalite.wire.api_keys import OFFSET_COMMIT_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequestRow,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
-TOPIC_IDS_SINCE: Final = 10
 # A commit takes some two microseconds.
 _MOST_AT_ONCE: Final = 1024
 
@@ -76,7 +76,7 @@ def _look_up(
     topics: Sequence[OffsetCommitRequestTopicRow],
     named: _Named,
 ) -> None:
-    uses_topic_ids = context.api_version >= TOPIC_IDS_SINCE
+    uses_topic_ids = context.api_version >= OFFSET_COMMIT_BY_ID_SINCE
     for topic in topics:
         name, topic_id, partitions = topic
         found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)

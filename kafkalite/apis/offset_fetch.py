@@ -15,12 +15,13 @@ from kafkalite.requests.slices import (
     Steps,
     at_once,
     batches,
-    briefly_or_in_slices,
+    large_response,
     let_go,
     mapped,
     mapped_in_steps,
     release,
 )
+from kafkalite.wire.api_keys import OFFSET_FETCH_BATCHED_SINCE, OFFSET_FETCH_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.offset_fetch import (
@@ -41,8 +42,6 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 GROUP_ERROR_SINCE: Final = 2
-SEVERAL_GROUPS_SINCE: Final = 8
-TOPIC_IDS_SINCE: Final = 10
 
 _NO_OFFSET: Final = -1
 _NO_EPOCH: Final = -1
@@ -59,13 +58,7 @@ def handle(
 ) -> OffsetFetchResponseRow | Coroutine[Any, Any, LargeResponse]:
     """Answer for each group."""
     steps = _response(services, context, request)
-    return at_once(steps) if _size(request) <= _AT_ONCE else _in_slices(steps, context)
-
-
-async def _in_slices(
-    steps: Steps[OffsetFetchResponseRow], context: RequestContext
-) -> LargeResponse:
-    return LargeResponse(await briefly_or_in_slices(steps, context))
+    return at_once(steps) if _size(request) <= _AT_ONCE else large_response(steps, context)
 
 
 def _size(request: OffsetFetchRequestRow) -> int:
@@ -86,7 +79,7 @@ def _response(
     services: Services, context: RequestContext, request: OffsetFetchRequestRow
 ) -> Steps[OffsetFetchResponseRow]:
     group_id, topics, groups, require_stable = request
-    if context.api_version >= SEVERAL_GROUPS_SINCE:
+    if context.api_version >= OFFSET_FETCH_BATCHED_SINCE:
         answers: list[OffsetFetchResponseGroupRow] = []
         for group in groups:
             answers.append((yield from _fetch(services, context, group, require_stable)))
@@ -123,7 +116,7 @@ def _fetch(
 ) -> Steps[OffsetFetchResponseGroupRow]:
     router = services.group_coordinator.offset_router
     group_id, member_id, member_epoch, wanted = group
-    uses_topic_ids = context.api_version >= TOPIC_IDS_SINCE
+    uses_topic_ids = context.api_version >= OFFSET_FETCH_BY_ID_SINCE
     unknown: list[OffsetFetchResponseTopicsRow] = []
     named: Sequence[OffsetFetchRequestTopicsRow] = wanted or ()
     if uses_topic_ids:
@@ -156,7 +149,7 @@ def _by_name(
     wanted: Sequence[OffsetFetchRequestTopicsRow],
     unknown: list[OffsetFetchResponseTopicsRow],
 ) -> Steps[list[OffsetFetchRequestTopicsRow]]:
-    """The topics with their names; those that there are not go to `unknown`, refused."""
+    """The topics with their names. Topics that do not exist are refused, and go to `unknown`."""
     named: list[OffsetFetchRequestTopicsRow] = []
     by_id = services.topics.by_id
     for topic in wanted:

@@ -53,13 +53,8 @@ from kafkalite.replica.produced_rows import (
     refused_rows,
 )
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import (
-    Steps,
-    WaitingSteps,
-    in_slices,
-    is_long,
-    release,
-)
+from kafkalite.requests.slices import Steps, WaitingSteps, in_slices, is_long, release
+from kafkalite.wire.api_keys import PRODUCE_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.produce import (
     NodeEndpointRow,
@@ -79,7 +74,6 @@ if TYPE_CHECKING:
 _VALID_ACKS: Final = (-1, 0, 1)
 # Partitions that are appended to in one step; the time is looked at after every fourth.
 _IN_ONE_STEP: Final = 8
-_FIRST_TOPIC_ID_VERSION: Final = 13
 _UNKNOWN: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _UNKNOWN_ID: Final = ErrorCode.UNKNOWN_TOPIC_ID
 
@@ -226,7 +220,7 @@ def _append_to(
     """
     transactional_id, acks, _, _ = request
     name, topic_id, partitions = topic
-    uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+    uses_topic_ids = context.api_version >= PRODUCE_BY_ID_SINCE
     found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
     of_topic: list[Partition] = [] if found is None else found.partitions
     count, node_id, are_valid_acks = len(of_topic), context.node_id, acks in _VALID_ACKS
@@ -316,7 +310,7 @@ def _only_known(
 ) -> TopicProduceDataRow:
     """The partitions of a topic that exist."""
     name, topic_id, partitions = topic
-    uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+    uses_topic_ids = context.api_version >= PRODUCE_BY_ID_SINCE
     found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
     count = 0 if found is None else len(found.partitions)
     return name, topic_id, [item for item in partitions if 0 <= item[0] < count]

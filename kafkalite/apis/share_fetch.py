@@ -18,6 +18,7 @@ import trio
 
 from kafkalite.apis.share_acknowledge import member_of
 from kafkalite.replica.fetch_reader import most_bytes
+from kafkalite.replica.fetch_sessions import next_epoch
 from kafkalite.replica.partition import LEADER_CHANGED
 from kafkalite.replica.share.acknowledgement import RequestFailed, Settle, settle_all
 from kafkalite.replica.share.acknowledging import RENEWALS_SINCE, Outcomes, acknowledge_all
@@ -95,7 +96,7 @@ async def handle(
     finally:
         settle_all(later)
     if session is not None and not is_renewal and request.share_session_epoch != INITIAL_EPOCH:
-        if session.epoch != _next(request.share_session_epoch):
+        if session.epoch != next_epoch(request.share_session_epoch):
             return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
         answers = _told(session, answers)
     outcomes = await services.share.stored(context, outcomes, pending)
@@ -121,10 +122,6 @@ def _has_acknowledgements(request: ShareFetchRequest) -> bool:
         for topic in request.topics
         for partition in topic.partitions
     )
-
-
-def _next(epoch: int) -> int:
-    return 1 if epoch == 0x7FFFFFFF else epoch + 1
 
 
 def _session(

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.coordinators.describing import describe_each
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.coordinators.describing import describe_groups
 from kafkalite.wire.messages.share_group_describe import (
     DescribedGroup,
     ShareGroupDescribeRequest,
@@ -21,16 +20,7 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: ShareGroupDescribeRequest
 ) -> ShareGroupDescribeResponse:
-    def describe(context: RequestContext, group_id: str) -> DescribedGroup:
-        if not services.serves_groups("share"):
-            code = ErrorCode.UNSUPPORTED_VERSION
-            return DescribedGroup(group_id=group_id, error_code=code)
-        return services.group_coordinator.share.describe(context, group_id)
-
-    groups = await describe_each(
-        context,
-        request.group_ids,
-        describe,
-        include_authorized_operations=request.include_authorized_operations,
-    )
+    is_served = services.serves_groups("share")
+    describe = services.group_coordinator.share.describe
+    groups = await describe_groups(is_served, context, request, describe, DescribedGroup)
     return ShareGroupDescribeResponse(groups=groups)

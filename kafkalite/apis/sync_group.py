@@ -6,11 +6,12 @@ v3 knows static members (KIP-345), v5 names the protocol that was chosen (KIP-55
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kafkalite.group_coordinator.classic_member import sync_refused
 from kafkalite.requests.request_memory import give_back
 from kafkalite.requests.slices import AT_ONCE, in_slices
+from kafkalite.wire.api_keys import SYNC_GROUP_PROTOCOL_SINCE
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.sync_group import SyncGroupRequestRow, SyncGroupResponseRow
 
@@ -19,15 +20,13 @@ if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
-PROTOCOL_SINCE: Final = 5
-
 
 def handle(
     services: Services, context: RequestContext, request: SyncGroupRequestRow
 ) -> SyncGroupResponseRow | Coroutine[Any, Any, SyncGroupResponseRow]:
     """Answered when the leader has synced."""
     _, _, _, _, protocol_type, protocol_name, assignments = request
-    if context.api_version >= PROTOCOL_SINCE and (protocol_type is None or protocol_name is None):
+    if context.api_version >= SYNC_GROUP_PROTOCOL_SINCE and None in (protocol_type, protocol_name):
         return sync_refused(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     if len(assignments) > AT_ONCE:
         return _sync_slowly(services, context, request)

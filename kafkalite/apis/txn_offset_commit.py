@@ -13,9 +13,9 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkalite.coordinators.produce_transactions import VERIFIES
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
-from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import AT_ONCE, Steps, at_once, in_slices, is_long
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
@@ -125,11 +125,10 @@ def first_written(
     offsets = services.topics.get(OFFSETS_TOPIC)
     if offsets is None:
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
-    partition = offsets.partitions[partition_of_key(group_id, len(offsets.partitions))]
+    partition = offsets.coordinating(group_id)
     if partition.leader_id != context.node_id:
         raise KafkaError(ErrorCode.NOT_COORDINATOR)
-    name = "transaction.partition.verification.enable"
-    if not adds(context) and not services.config.boolean(name, context.node_id):
+    if not adds(context) and not services.config.boolean(VERIFIES, context.node_id):
         return None
     producers = partition.log.producer_state
     producers.check_epoch(producer_id, producer_epoch)

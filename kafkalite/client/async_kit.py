@@ -18,14 +18,7 @@ from kafkalite.client.async_parts import (
 from kafkalite.client.async_waiting import AsyncWait
 from kafkalite.client.errors import WaitTimeout
 from kafkalite.client.kit import Do
-from kafkalite.client.values import (
-    actions_of,
-    fields_of,
-    new_record,
-    read_seed,
-    text_of,
-    written,
-)
+from kafkalite.client.values import actions_of, fields_of, new_record, read_seed, text_of, written
 from kafkalite.control.answers import (
     ClusterView,
     ConnectionView,
@@ -86,8 +79,7 @@ class AsyncKit(AsyncLooking):
 
     async def describe(self) -> ClusterView:
         """The cluster's addresses, and how much there is."""
-        described: ClusterView = await self.ask("clusters.show")
-        return described
+        return await self.ask("clusters.show")
 
     # State
 
@@ -102,28 +94,23 @@ class AsyncKit(AsyncLooking):
 
         Connections are cut, or kept where no request is under way on them.
         """
-        was: WasReset = await self.ask("reset", to=to, keep=list(keep), connections=connections)
-        return was
+        return await self.ask("reset", to=to, keep=list(keep), connections=connections)
 
     async def restart(self, *, unclean: bool = False) -> ClusterView:
         """Stop the broker and start it on its data; `unclean`: as after kill -9."""
-        described: ClusterView = await self.ask("restart", unclean=unclean)
-        return described
+        return await self.ask("restart", unclean=unclean)
 
     async def snapshot(self, name: str) -> SnapshotView:
         """Keep all data under a name."""
-        saved: SnapshotView = await self.ask("snapshots.save", snapshot=name)
-        return saved
+        return await self.ask("snapshots.save", snapshot=name)
 
     async def restore(self, name: str, *, clock: bool = False) -> ClusterView:
         """Go on from a snapshot; `clock`: at its time, too."""
-        described: ClusterView = await self.ask("snapshots.restore", snapshot=name, clock=clock)
-        return described
+        return await self.ask("snapshots.restore", snapshot=name, clock=clock)
 
     async def snapshots(self, **page: Unpack[Paging]) -> list[SnapshotView]:
         """All snapshots."""
-        found: list[SnapshotView] = await self.ask("snapshots.list", **page)
-        return found
+        return await self.ask("snapshots.list", **page)
 
     async def export_snapshot(self, name: str, path: str | Path) -> Path:
         """Write a snapshot to a tar file."""
@@ -132,8 +119,7 @@ class AsyncKit(AsyncLooking):
 
     async def import_snapshot(self, name: str, path: str | Path) -> SnapshotView:
         """Make a snapshot of a tar file, as `export` writes it. Raises Problem and OSError."""
-        made: SnapshotView = await self.ask("snapshots.import", snapshot=name, file=str(path))
-        return made
+        return await self.ask("snapshots.import", snapshot=name, file=str(path))
 
     async def export(self, path: str | Path) -> Path:
         """Write all data to a tar file: a data directory that Apache Kafka opens, too."""
@@ -146,15 +132,13 @@ class AsyncKit(AsyncLooking):
         """
         given = read_seed(Path(seed)) if isinstance(seed, (str, Path)) else seed
         checked = converted(given, Seed, strict=False)
-        made: Seeded = await self.ask("seed", **fields_of(checked))
-        return made
+        return await self.ask("seed", **fields_of(checked))
 
     # Topics and records
 
     async def topics(self, **page: Unpack[Paging]) -> list[TopicView]:
         """All topics but the internal ones."""
-        found: list[TopicView] = await self.ask("topics.list", **page)
-        return found
+        return await self.ask("topics.list", **page)
 
     async def create_topic(
         self,
@@ -178,15 +162,11 @@ class AsyncKit(AsyncLooking):
 
     async def lose(self, topic: str, partition: int = 0, to: int = -1) -> TopicView:
         """Lose the records before an offset (-1: all), as retention loses what is too old."""
-        found: TopicView = await self.ask("topics.lose", topic=topic, partition=partition, to=to)
-        return found
+        return await self.ask("topics.lose", topic=topic, partition=partition, to=to)
 
     async def gap(self, topic: str, first: int, end: int, partition: int = 0) -> TopicView:
         """Take the records from one offset to before another out; offsets stay."""
-        found: TopicView = await self.ask(
-            "topics.gap", topic=topic, first=first, end=end, partition=partition
-        )
-        return found
+        return await self.ask("topics.gap", topic=topic, first=first, end=end, partition=partition)
 
     async def clean(self) -> int:
         """Apply retention and compaction to all that is written; by how much log starts
@@ -197,8 +177,7 @@ class AsyncKit(AsyncLooking):
 
     async def topic(self, name: str) -> TopicView:
         """One topic with its partitions."""
-        found: TopicView = await self.ask("topics.show", topic=name)
-        return found
+        return await self.ask("topics.show", topic=name)
 
     async def records(
         self,
@@ -244,15 +223,13 @@ class AsyncKit(AsyncLooking):
         ("-7d"). None is the partition that Java's producer chooses for the key.
         """
         record = new_record(value, key, partition, headers or {}, timestamp, count)
-        written: Written = await self.ask("records.write", topic=topic, records=[record])
-        return written
+        return await self.ask("records.write", topic=topic, records=[record])
 
     # Groups and transactions
 
     async def groups(self, **page: Unpack[Paging]) -> list[GroupView]:
         """All groups."""
-        found: list[GroupView] = await self.ask("groups.list", **page)
-        return found
+        return await self.ask("groups.list", **page)
 
     def group(self, group_id: str) -> AsyncGroup:
         """One group."""
@@ -265,8 +242,7 @@ class AsyncKit(AsyncLooking):
 
     async def transactions(self, **page: Unpack[Paging]) -> list[TransactionView]:
         """All transactional ids."""
-        found: list[TransactionView] = await self.ask("transactions.list", **page)
-        return found
+        return await self.ask("transactions.list", **page)
 
     def transaction(self, transactional_id: str) -> AsyncTransaction:
         """One transactional id."""
@@ -276,8 +252,7 @@ class AsyncKit(AsyncLooking):
 
     async def nodes(self, **page: Unpack[Paging]) -> list[NodeView]:
         """The nodes, and whether they are up."""
-        found: list[NodeView] = await self.ask("nodes.list", **page)
-        return found
+        return await self.ask("nodes.list", **page)
 
     async def stop_node(self, node_id: int) -> None:
         """Let a node go, as if its process had died."""
@@ -304,31 +279,23 @@ class AsyncKit(AsyncLooking):
         self, topic: str, partition: int | None = None, to: int | None = None
     ) -> TopicView:
         """Have another node lead a partition, or each: the next in sync unless one is named."""
-        found: TopicView = await self.ask("topics.lead", topic=topic, partition=partition, to=to)
-        return found
+        return await self.ask("topics.lead", topic=topic, partition=partition, to=to)
 
     async def coordinator(
         self, *, group: str | None = None, transaction: str | None = None
     ) -> CoordinatorView:
         """The node that coordinates a group, or a transactional id."""
-        found: CoordinatorView = await self.ask(
-            "coordinators.show", group=group, transaction=transaction
-        )
-        return found
+        return await self.ask("coordinators.show", group=group, transaction=transaction)
 
     async def move_coordinator(
         self, *, group: str | None = None, transaction: str | None = None, to: int | None = None
     ) -> CoordinatorView:
         """Have another node coordinate: the next in sync unless one is named."""
-        found: CoordinatorView = await self.ask(
-            "coordinators.move", group=group, transaction=transaction, to=to
-        )
-        return found
+        return await self.ask("coordinators.move", group=group, transaction=transaction, to=to)
 
     async def connections(self, **page: Unpack[Paging]) -> list[ConnectionView]:
         """The connections that are open."""
-        found: list[ConnectionView] = await self.ask("connections.list", **page)
-        return found
+        return await self.ask("connections.list", **page)
 
     async def close_connection(self, connection: str) -> None:
         """Cut a connection."""

@@ -23,8 +23,7 @@ class AsyncLooking:
 
     async def spy(self, mode: Mode = "on", *, bytes: int | None = None) -> SpyView:
         """Keep requests and answers from now on, in so many bytes; "full": with all of them."""
-        found: SpyView = await self.ask("spy.set", mode=mode, bytes=bytes)
-        return found
+        return await self.ask("spy.set", mode=mode, bytes=bytes)
 
     async def requests(
         self,
@@ -54,8 +53,7 @@ class AsyncLooking:
         self, kind: str | None = None, *, after: int | None = None, limit: int = 1000
     ) -> list[EventView]:
         """Changes of state, each with its reason: the last ones, or those after one."""
-        found: list[EventView] = await self.ask("events", kind=kind, after=after, limit=limit)
-        return found
+        return await self.ask("events", kind=kind, after=after, limit=limit)
 
     async def trace(self, path: str | Path, *, frames: bool = False) -> Path:
         """Write events and requests to a ZIP file. Raises OSError."""
@@ -64,10 +62,8 @@ class AsyncLooking:
 
     async def traffic(self, over: str = "1s") -> TrafficView:
         """Requests by API, and bytes, counted for so long."""
-        found: TrafficView = await self.ask("traffic", over=over)
-        return found
+        return await self.ask("traffic", over=over)
 
     async def unsupported(self, **page: Unpack[Paging]) -> list[UnsupportedView]:
         """Configs that were set and have no effect, or are not known."""
-        found: list[UnsupportedView] = await self.ask("doctor", **page)
-        return found
+        return await self.ask("doctor", **page)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, Unpack
 
 from kafkalite.client.values import written
@@ -38,8 +37,7 @@ class AsyncFaults:
 
     async def list(self, **page: Unpack[Paging]) -> list[FaultView]:
         """All faults with what became of them."""
-        found: list[FaultView] = await self._kit.ask("faults.list", **page)
-        return found
+        return await self._kit.ask("faults.list", **page)
 
     async def clear(self) -> None:
         """Take all out, and let go what they hold."""
@@ -61,8 +59,7 @@ class AsyncFault:
 
     async def show(self) -> FaultView:
         """Counts how often it matched, what it did, what came instead."""
-        found: FaultView = await self._kit.ask("faults.show", fault=self.id)
-        return found
+        return await self._kit.ask("faults.show", fault=self.id)
 
     @property
     async def applied(self) -> int:
@@ -82,12 +79,7 @@ class AsyncFault:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.remove()
 
 
@@ -102,12 +94,7 @@ class AsyncRecording:
         await self._kit.ask("recording.start")
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         saved = await self._kit.ask("recording.save")
         written(self._path, saved.data)
 
@@ -121,8 +108,7 @@ class AsyncGroup:
 
     async def show(self) -> GroupView:
         """Members, what they are assigned, offsets and lag. Raises Problem if there is none."""
-        found: GroupView = await self._kit.ask("groups.show", group=self.id)
-        return found
+        return await self._kit.ask("groups.show", group=self.id)
 
     async def expire(self, member: str | None = None) -> Sequence[str]:
         """Let a member go (by member, instance or client id), or all."""
@@ -132,10 +118,7 @@ class AsyncGroup:
 
     async def rebalance(self, times: int = 1, every: str = "200ms") -> GroupView:
         """Begin a rebalance, or several."""
-        found: GroupView = await self._kit.ask(
-            "groups.rebalance", group=self.id, times=times, every=every
-        )
-        return found
+        return await self._kit.ask("groups.rebalance", group=self.id, times=times, every=every)
 
     async def assign(self, assignment: Mapping[str, Mapping[str, Sequence[int]]]) -> GroupView:
         """Have members take these partitions: `{"app-1": {"orders": [0, 1]}}`.
@@ -146,8 +129,7 @@ class AsyncGroup:
             member: {topic: list(each) for topic, each in topics.items()}
             for member, topics in assignment.items()
         }
-        found: GroupView = await self._kit.ask("groups.assign", group=self.id, assignment=chosen)
-        return found
+        return await self._kit.ask("groups.assign", group=self.id, assignment=chosen)
 
     async def seek(
         self,
@@ -160,10 +142,9 @@ class AsyncGroup:
         """Set the offsets of a group without members: an offset, "earliest" or "latest"; or
         `since` a time, in ms or before the cluster's ("-5m").
         """
-        found: GroupView = await self._kit.ask(
+        return await self._kit.ask(
             "groups.seek", group=self.id, topic=topic, to=to, partition=partition, since=since
         )
-        return found
 
     async def delete(self) -> None:
         """Forget a group without members."""
@@ -179,8 +160,7 @@ class AsyncTransaction:
 
     async def show(self) -> TransactionView:
         """Its last transaction."""
-        found: TransactionView = await self._kit.ask("transactions.show", transaction=self.id)
-        return found
+        return await self._kit.ask("transactions.show", transaction=self.id)
 
     @property
     async def state(self) -> str:
@@ -190,13 +170,11 @@ class AsyncTransaction:
 
     async def fence(self) -> TransactionView:
         """Take the id away from its producer."""
-        found: TransactionView = await self._kit.ask("transactions.fence", transaction=self.id)
-        return found
+        return await self._kit.ask("transactions.fence", transaction=self.id)
 
     async def abort(self) -> TransactionView:
         """Abort its open transaction."""
-        found: TransactionView = await self._kit.ask("transactions.abort", transaction=self.id)
-        return found
+        return await self._kit.ask("transactions.abort", transaction=self.id)
 
 
 class AsyncClock:
@@ -207,8 +185,7 @@ class AsyncClock:
 
     async def show(self) -> ClockView:
         """The time, and what is due next."""
-        found: ClockView = await self._kit.ask("clock.show")
-        return found
+        return await self._kit.ask("clock.show")
 
     @property
     async def now_ms(self) -> int:
@@ -233,30 +210,23 @@ class AsyncClock:
         """Move time on; what it caused. Members whose connections are open keep their
         sessions.
         """
-        done: Advanced = await self._kit.ask(
-            "clock.advance", by=by, to=to, next=next, members=members
-        )
-        return done
+        return await self._kit.ask("clock.advance", by=by, to=to, next=next, members=members)
 
     async def freeze(self) -> ClockView:
         """Let time stand still."""
-        found: ClockView = await self._kit.ask("clock.freeze")
-        return found
+        return await self._kit.ask("clock.freeze")
 
     async def run(self) -> ClockView:
         """Let time go on."""
-        found: ClockView = await self._kit.ask("clock.run")
-        return found
+        return await self._kit.ask("clock.run")
 
     async def skew(self, by: str) -> ClockView:
         """Let timestamps be off by so much."""
-        found: ClockView = await self._kit.ask("clock.skew", by=by)
-        return found
+        return await self._kit.ask("clock.skew", by=by)
 
     async def reset(self) -> ClockView:
         """Write the machine's time again, and run."""
-        found: ClockView = await self._kit.ask("clock.reset")
-        return found
+        return await self._kit.ask("clock.reset")
 
     @asynccontextmanager
     async def frozen(self) -> AsyncGenerator[None]:

@@ -24,7 +24,7 @@ from kafkalite.client.connecting import Client, from_environment, read_ready_fil
 from kafkalite.client.safe_text import safe
 from kafkalite.client.table import ROWS, Row
 from kafkalite.client.values import check_writable, read_seed
-from kafkalite.config.flags import Parser
+from kafkalite.config.flags import MISTAKE, Parser, mistake
 from kafkalite.control.conversion import converted
 from kafkalite.control.faults.rule import KINDS, When
 from kafkalite.control.problems import Problem
@@ -33,7 +33,6 @@ from kafkalite.control.sightings import File
 
 _DONE: Final = 0
 _REFUSED: Final = 1
-_MISTAKE: Final = 2
 # Verbs that answer with a file.
 _FILES: Final = {
     "trace.save": "ZIP",
@@ -61,24 +60,21 @@ def main(arguments: Sequence[str]) -> int:
         if verb in _FILES:  # before a recording is ended for it
             check_writable(file)
     except OSError as error:
-        return _not_written(file, error, _MISTAKE)
+        return _not_written(file, error, MISTAKE)
     try:
         client = client_of(where)
         fields = _fields(verb, kind, {name: v for name, v in given.items() if v is not None})
     except OSError as error:
-        print(f"kafkalite: {error.filename} cannot be read: {error.strerror}", file=sys.stderr)
-        return _MISTAKE
+        return mistake(f"{error.filename} cannot be read: {error.strerror}")
     except (ValueError, KeyError, msgspec.ValidationError, Problem) as error:
-        print(f"kafkalite: {error}", file=sys.stderr)
-        return _MISTAKE
+        return mistake(error)
     try:
         if ROWS[verb].is_stream:
             return _follow(client, fields)
         answer = client.ask(verb, **fields)
     except Problem as problem:
-        hint = f" ({problem.hint})" if problem.hint else ""
-        print(f"kafkalite: {problem.detail}{hint}", file=sys.stderr)
-        return _MISTAKE if problem.is_mistake else _REFUSED
+        print(f"kafkalite: {problem}", file=sys.stderr)
+        return MISTAKE if problem.is_mistake else _REFUSED
     except OSError as error:
         print(f"kafkalite: no broker answers: {error}", file=sys.stderr)
         return _REFUSED

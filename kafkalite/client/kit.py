@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 from kafkalite.client.errors import WaitTimeout
 from kafkalite.client.looking import Looking
 from kafkalite.client.parts import Clock, Fault, Faults, Group, Recording, Transaction
-from kafkalite.client.values import (
-    actions_of,
-    fields_of,
-    new_record,
-    read_seed,
-    text_of,
-    written,
-)
+from kafkalite.client.values import actions_of, fields_of, new_record, read_seed, text_of, written
 from kafkalite.client.waiting import Wait
 from kafkalite.control.answers import (
     ClusterView,
@@ -84,8 +77,7 @@ class Kit(Looking):
 
     def describe(self) -> ClusterView:
         """The cluster's addresses, and how much there is."""
-        described: ClusterView = self.ask("clusters.show")
-        return described
+        return self.ask("clusters.show")
 
     # State
 
@@ -100,28 +92,23 @@ class Kit(Looking):
 
         Connections are cut, or kept where no request is under way on them.
         """
-        was: WasReset = self.ask("reset", to=to, keep=list(keep), connections=connections)
-        return was
+        return self.ask("reset", to=to, keep=list(keep), connections=connections)
 
     def restart(self, *, unclean: bool = False) -> ClusterView:
         """Stop the broker and start it on its data; `unclean`: as after kill -9."""
-        described: ClusterView = self.ask("restart", unclean=unclean)
-        return described
+        return self.ask("restart", unclean=unclean)
 
     def snapshot(self, name: str) -> SnapshotView:
         """Keep all data under a name."""
-        saved: SnapshotView = self.ask("snapshots.save", snapshot=name)
-        return saved
+        return self.ask("snapshots.save", snapshot=name)
 
     def restore(self, name: str, *, clock: bool = False) -> ClusterView:
         """Go on from a snapshot; `clock`: at its time, too."""
-        described: ClusterView = self.ask("snapshots.restore", snapshot=name, clock=clock)
-        return described
+        return self.ask("snapshots.restore", snapshot=name, clock=clock)
 
     def snapshots(self, **page: Unpack[Paging]) -> list[SnapshotView]:
         """All snapshots."""
-        found: list[SnapshotView] = self.ask("snapshots.list", **page)
-        return found
+        return self.ask("snapshots.list", **page)
 
     def export_snapshot(self, name: str, path: str | Path) -> Path:
         """Write a snapshot to a tar file."""
@@ -130,8 +117,7 @@ class Kit(Looking):
 
     def import_snapshot(self, name: str, path: str | Path) -> SnapshotView:
         """Make a snapshot of a tar file, as `export` writes it. Raises Problem and OSError."""
-        made: SnapshotView = self.ask("snapshots.import", snapshot=name, file=str(path))
-        return made
+        return self.ask("snapshots.import", snapshot=name, file=str(path))
 
     def export(self, path: str | Path) -> Path:
         """Write all data to a tar file: a data directory that Apache Kafka opens, too."""
@@ -144,15 +130,13 @@ class Kit(Looking):
         """
         given = read_seed(Path(seed)) if isinstance(seed, (str, Path)) else seed
         checked = converted(given, Seed, strict=False)
-        made: Seeded = self.ask("seed", **fields_of(checked))
-        return made
+        return self.ask("seed", **fields_of(checked))
 
     # Topics and records
 
     def topics(self, **page: Unpack[Paging]) -> list[TopicView]:
         """All topics but the internal ones."""
-        found: list[TopicView] = self.ask("topics.list", **page)
-        return found
+        return self.ask("topics.list", **page)
 
     def create_topic(
         self,
@@ -176,15 +160,11 @@ class Kit(Looking):
 
     def lose(self, topic: str, partition: int = 0, to: int = -1) -> TopicView:
         """Lose the records before an offset (-1: all), as retention loses what is too old."""
-        found: TopicView = self.ask("topics.lose", topic=topic, partition=partition, to=to)
-        return found
+        return self.ask("topics.lose", topic=topic, partition=partition, to=to)
 
     def gap(self, topic: str, first: int, end: int, partition: int = 0) -> TopicView:
         """Take the records from one offset to before another out; offsets stay."""
-        found: TopicView = self.ask(
-            "topics.gap", topic=topic, first=first, end=end, partition=partition
-        )
-        return found
+        return self.ask("topics.gap", topic=topic, first=first, end=end, partition=partition)
 
     def clean(self) -> int:
         """Apply retention and compaction to all that is written; by how much log starts
@@ -195,8 +175,7 @@ class Kit(Looking):
 
     def topic(self, name: str) -> TopicView:
         """One topic with its partitions."""
-        found: TopicView = self.ask("topics.show", topic=name)
-        return found
+        return self.ask("topics.show", topic=name)
 
     def records(
         self,
@@ -242,15 +221,13 @@ class Kit(Looking):
         ("-7d"). None is the partition that Java's producer chooses for the key.
         """
         record = new_record(value, key, partition, headers or {}, timestamp, count)
-        written: Written = self.ask("records.write", topic=topic, records=[record])
-        return written
+        return self.ask("records.write", topic=topic, records=[record])
 
     # Groups and transactions
 
     def groups(self, **page: Unpack[Paging]) -> list[GroupView]:
         """All groups."""
-        found: list[GroupView] = self.ask("groups.list", **page)
-        return found
+        return self.ask("groups.list", **page)
 
     def group(self, group_id: str) -> Group:
         """One group."""
@@ -263,8 +240,7 @@ class Kit(Looking):
 
     def transactions(self, **page: Unpack[Paging]) -> list[TransactionView]:
         """All transactional ids."""
-        found: list[TransactionView] = self.ask("transactions.list", **page)
-        return found
+        return self.ask("transactions.list", **page)
 
     def transaction(self, transactional_id: str) -> Transaction:
         """One transactional id."""
@@ -274,8 +250,7 @@ class Kit(Looking):
 
     def nodes(self, **page: Unpack[Paging]) -> list[NodeView]:
         """The nodes, and whether they are up."""
-        found: list[NodeView] = self.ask("nodes.list", **page)
-        return found
+        return self.ask("nodes.list", **page)
 
     def stop_node(self, node_id: int) -> None:
         """Let a node go, as if its process had died."""
@@ -302,29 +277,23 @@ class Kit(Looking):
         self, topic: str, partition: int | None = None, to: int | None = None
     ) -> TopicView:
         """Have another node lead a partition, or each: the next in sync unless one is named."""
-        found: TopicView = self.ask("topics.lead", topic=topic, partition=partition, to=to)
-        return found
+        return self.ask("topics.lead", topic=topic, partition=partition, to=to)
 
     def coordinator(
         self, *, group: str | None = None, transaction: str | None = None
     ) -> CoordinatorView:
         """The node that coordinates a group, or a transactional id."""
-        found: CoordinatorView = self.ask("coordinators.show", group=group, transaction=transaction)
-        return found
+        return self.ask("coordinators.show", group=group, transaction=transaction)
 
     def move_coordinator(
         self, *, group: str | None = None, transaction: str | None = None, to: int | None = None
     ) -> CoordinatorView:
         """Have another node coordinate: the next in sync unless one is named."""
-        found: CoordinatorView = self.ask(
-            "coordinators.move", group=group, transaction=transaction, to=to
-        )
-        return found
+        return self.ask("coordinators.move", group=group, transaction=transaction, to=to)
 
     def connections(self, **page: Unpack[Paging]) -> list[ConnectionView]:
         """The connections that are open."""
-        found: list[ConnectionView] = self.ask("connections.list", **page)
-        return found
+        return self.ask("connections.list", **page)
 
     def close_connection(self, connection: str) -> None:
         """Cut a connection."""

@@ -23,8 +23,7 @@ class Looking:
 
     def spy(self, mode: Mode = "on", *, bytes: int | None = None) -> SpyView:
         """Keep requests and answers from now on, in so many bytes; "full": with all of them."""
-        found: SpyView = self.ask("spy.set", mode=mode, bytes=bytes)
-        return found
+        return self.ask("spy.set", mode=mode, bytes=bytes)
 
     def requests(
         self,
@@ -54,8 +53,7 @@ class Looking:
         self, kind: str | None = None, *, after: int | None = None, limit: int = 1000
     ) -> list[EventView]:
         """Changes of state, each with its reason: the last ones, or those after one."""
-        found: list[EventView] = self.ask("events", kind=kind, after=after, limit=limit)
-        return found
+        return self.ask("events", kind=kind, after=after, limit=limit)
 
     def trace(self, path: str | Path, *, frames: bool = False) -> Path:
         """Write events and requests to a ZIP file. Raises OSError."""
@@ -64,10 +62,8 @@ class Looking:
 
     def traffic(self, over: str = "1s") -> TrafficView:
         """Requests by API, and bytes, counted for so long."""
-        found: TrafficView = self.ask("traffic", over=over)
-        return found
+        return self.ask("traffic", over=over)
 
     def unsupported(self, **page: Unpack[Paging]) -> list[UnsupportedView]:
         """Configs that were set and have no effect, or are not known."""
-        found: list[UnsupportedView] = self.ask("doctor", **page)
-        return found
+        return self.ask("doctor", **page)

@@ -10,19 +10,17 @@ from typing import Final
 _HERE: Final = Path(__file__).parent
 FILES: Final = ("kit", "looking", "parts", "waiting")
 _CLASSES: Final = (
-    *(
-        "Kit",
-        "Call",
-        "Asks",
-        "Faults",
-        "Fault",
-        "Group",
-        "Looking",
-        "Recording",
-        "Transaction",
-        "Clock",
-        "Wait",
-    ),
+    "Kit",
+    "Call",
+    "Asks",
+    "Faults",
+    "Fault",
+    "Group",
+    "Looking",
+    "Recording",
+    "Transaction",
+    "Clock",
+    "Wait",
 )
 _ALWAYS: Final = frozenset({"__call__", "ask"})
 _ASKS: Final = re.compile(r"self\.(_kit\.ask|ask|_do|_for|until|show|freeze|run|remove|_add)\(")

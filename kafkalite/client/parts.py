@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, Unpack
 
 from kafkalite.client.values import written
@@ -38,8 +37,7 @@ class Faults:
 
     def list(self, **page: Unpack[Paging]) -> list[FaultView]:
         """All faults with what became of them."""
-        found: list[FaultView] = self._kit.ask("faults.list", **page)
-        return found
+        return self._kit.ask("faults.list", **page)
 
     def clear(self) -> None:
         """Take all out, and let go what they hold."""
@@ -61,8 +59,7 @@ class Fault:
 
     def show(self) -> FaultView:
         """Counts how often it matched, what it did, what came instead."""
-        found: FaultView = self._kit.ask("faults.show", fault=self.id)
-        return found
+        return self._kit.ask("faults.show", fault=self.id)
 
     @property
     def applied(self) -> int:
@@ -82,12 +79,7 @@ class Fault:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.remove()
 
 
@@ -102,12 +94,7 @@ class Recording:
         self._kit.ask("recording.start")
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         saved = self._kit.ask("recording.save")
         written(self._path, saved.data)
 
@@ -121,8 +108,7 @@ class Group:
 
     def show(self) -> GroupView:
         """Members, what they are assigned, offsets and lag. Raises Problem if there is none."""
-        found: GroupView = self._kit.ask("groups.show", group=self.id)
-        return found
+        return self._kit.ask("groups.show", group=self.id)
 
     def expire(self, member: str | None = None) -> Sequence[str]:
         """Let a member go (by member, instance or client id), or all."""
@@ -132,10 +118,7 @@ class Group:
 
     def rebalance(self, times: int = 1, every: str = "200ms") -> GroupView:
         """Begin a rebalance, or several."""
-        found: GroupView = self._kit.ask(
-            "groups.rebalance", group=self.id, times=times, every=every
-        )
-        return found
+        return self._kit.ask("groups.rebalance", group=self.id, times=times, every=every)
 
     def assign(self, assignment: Mapping[str, Mapping[str, Sequence[int]]]) -> GroupView:
         """Have members take these partitions: `{"app-1": {"orders": [0, 1]}}`.
@@ -146,8 +129,7 @@ class Group:
             member: {topic: list(each) for topic, each in topics.items()}
             for member, topics in assignment.items()
         }
-        found: GroupView = self._kit.ask("groups.assign", group=self.id, assignment=chosen)
-        return found
+        return self._kit.ask("groups.assign", group=self.id, assignment=chosen)
 
     def seek(
         self,
@@ -160,10 +142,9 @@ class Group:
         """Set the offsets of a group without members: an offset, "earliest" or "latest"; or
         `since` a time, in ms or before the cluster's ("-5m").
         """
-        found: GroupView = self._kit.ask(
+        return self._kit.ask(
             "groups.seek", group=self.id, topic=topic, to=to, partition=partition, since=since
         )
-        return found
 
     def delete(self) -> None:
         """Forget a group without members."""
@@ -179,8 +160,7 @@ class Transaction:
 
     def show(self) -> TransactionView:
         """Its last transaction."""
-        found: TransactionView = self._kit.ask("transactions.show", transaction=self.id)
-        return found
+        return self._kit.ask("transactions.show", transaction=self.id)
 
     @property
     def state(self) -> str:
@@ -190,13 +170,11 @@ class Transaction:
 
     def fence(self) -> TransactionView:
         """Take the id away from its producer."""
-        found: TransactionView = self._kit.ask("transactions.fence", transaction=self.id)
-        return found
+        return self._kit.ask("transactions.fence", transaction=self.id)
 
     def abort(self) -> TransactionView:
         """Abort its open transaction."""
-        found: TransactionView = self._kit.ask("transactions.abort", transaction=self.id)
-        return found
+        return self._kit.ask("transactions.abort", transaction=self.id)
 
 
 class Clock:
@@ -207,8 +185,7 @@ class Clock:
 
     def show(self) -> ClockView:
         """The time, and what is due next."""
-        found: ClockView = self._kit.ask("clock.show")
-        return found
+        return self._kit.ask("clock.show")
 
     @property
     def now_ms(self) -> int:
@@ -233,28 +210,23 @@ class Clock:
         """Move time on; what it caused. Members whose connections are open keep their
         sessions.
         """
-        done: Advanced = self._kit.ask("clock.advance", by=by, to=to, next=next, members=members)
-        return done
+        return self._kit.ask("clock.advance", by=by, to=to, next=next, members=members)
 
     def freeze(self) -> ClockView:
         """Let time stand still."""
-        found: ClockView = self._kit.ask("clock.freeze")
-        return found
+        return self._kit.ask("clock.freeze")
 
     def run(self) -> ClockView:
         """Let time go on."""
-        found: ClockView = self._kit.ask("clock.run")
-        return found
+        return self._kit.ask("clock.run")
 
     def skew(self, by: str) -> ClockView:
         """Let timestamps be off by so much."""
-        found: ClockView = self._kit.ask("clock.skew", by=by)
-        return found
+        return self._kit.ask("clock.skew", by=by)
 
     def reset(self) -> ClockView:
         """Write the machine's time again, and run."""
-        found: ClockView = self._kit.ask("clock.reset")
-        return found
+        return self._kit.ask("clock.reset")
 
     @contextmanager
     def frozen(self) -> Generator[None]:

@@ -8,7 +8,6 @@ assert not replay("orders.zip").differences
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +16,12 @@ from typing import Final
 import msgspec
 import trio
 
-from kafkalite.config.flags import Parser
+from kafkalite.config.flags import Parser, mistake
 from kafkalite.control.problems import Problem
 from kafkalite.control.sightings import Replayed
 
 _SAME: Final = 0
 _DIFFERENT: Final = 1
-_MISTAKE: Final = 2
 
 
 def replay(path: str | Path) -> Replayed:
@@ -48,11 +46,9 @@ def main(arguments: Sequence[str]) -> int:
     try:
         told = replay(given.file)
     except OSError as error:
-        print(f"kafkalite: {given.file} cannot be read: {error.strerror}", file=sys.stderr)
-        return _MISTAKE
+        return mistake(f"{given.file} cannot be read: {error.strerror}")
     except Problem as problem:
-        print(f"kafkalite: {given.file}: {problem}", file=sys.stderr)
-        return _MISTAKE
+        return mistake(f"{given.file}: {problem}")
     if given.json:
         print(json.dumps(msgspec.to_builtins(told), indent=2))
     else:

@@ -21,7 +21,7 @@ from typing import Any, Final
 from kafkalite.client.connecting import Client, read_ready_file
 from kafkalite.client.kit import Kit
 from kafkalite.client.sweep import MOST_POSITIONS, NothingToSweep, Plan, criteria, sweep
-from kafkalite.config.flags import Parser
+from kafkalite.config.flags import Parser, mistake
 from kafkalite.control.faults.rule import Action
 from kafkalite.control.problems import Problem
 
@@ -36,11 +36,9 @@ def main(arguments: Sequence[str]) -> int:
     command = given.command[1:] if given.command[:1] == ["--"] else given.command
     actions = _actions(given)
     if not command or not actions:
-        print("kafkalite: sweep needs an action, and a command after --", file=sys.stderr)
-        return 2
+        return mistake("sweep needs an action, and a command after --")
     if shutil.which(command[0]) is None:
-        print(f"kafkalite: there is no program {command[0]!r}", file=sys.stderr)
-        return 2
+        return mistake(f"there is no program {command[0]!r}")
     named = {"topic": given.topic, "client_id": given.client_id}
     when = criteria(given.api.split(","), {key: each for key, each in named.items() if each})
     try:
@@ -68,8 +66,7 @@ def main(arguments: Sequence[str]) -> int:
             plan = Plan(when, actions, given.pairs, given.limit)
             report = sweep(new_cluster, run, plan, jobs=given.jobs, tell=_tell)
     except (NothingToSweep, Problem) as error:
-        print(f"kafkalite: {error}", file=sys.stderr)
-        return 2
+        return mistake(error)
     print(report)
     return 1 if report.failed else 0
 

@@ -171,7 +171,7 @@ class Exchange:
 
 
 def _said(row: Row) -> set[str]:
-    """The fields whose None is to be said, as it is not what they are by default."""
+    """The fields whose None is sent, as their default is another value."""
     if row.method not in ("POST", "PUT"):
         return set()
     return {

@@ -22,7 +22,7 @@ from kafkalite.security.quotas import (
     REQUEST_PERCENTAGE,
     USER,
 )
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def entity_of(parts: Iterable[tuple[str, str | None]]) -> Steps[QuotaEntity]:
 def named_twice(entity: QuotaEntity) -> KafkaError:
     """The error for an entity, or a key of it, that a request names more than once."""
     names = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in entity)
-    return _invalid(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{names}}})")
+    return invalid_request(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{names}}})")
 
 
 def plan_quota_changes(
@@ -97,17 +97,17 @@ def plan_quota_changes(
 
 def _keys_for(parts: QuotaEntity) -> Mapping[str, float | None]:
     if not parts:
-        raise _invalid("Invalid empty client quota entity")
+        raise invalid_request("Invalid empty client quota entity")
     for entity_type, name in parts:
         if entity_type not in _TYPES:
-            raise _invalid(f"Unhandled client quota entity type: {entity_type}")
+            raise invalid_request(f"Unhandled client quota entity type: {entity_type}")
         if name == "":
-            raise _invalid(f"Empty {entity_type} not supported")
+            raise invalid_request(f"Empty {entity_type} not supported")
     entity = dict(parts)
     if IP not in entity:
         return _USER_KEYS
     if len(entity) > 1:
-        raise _invalid(
+        raise invalid_request(
             # In Kafka's very words.
             "Invalid quota entity combination, IP entity shouldnot be combined with User or "
             "ClientId"
@@ -117,23 +117,23 @@ def _keys_for(parts: QuotaEntity) -> Mapping[str, float | None]:
         if address is not None:
             ipaddress.ip_address(address)
     except ValueError:
-        raise _invalid(f"{address} is not a valid IP or resolvable host.") from None
+        raise invalid_request(f"{address} is not a valid IP or resolvable host.") from None
     return _IP_KEYS
 
 
 def _check_value(keys: Mapping[str, float | None], key: str, value: float) -> None:
     if key not in keys:
-        raise _invalid(f"Invalid configuration key {key}")
+        raise invalid_request(f"Invalid configuration key {key}")
     if value <= 0:
-        raise _invalid(f"Quota {key} must be greater than 0")
+        raise invalid_request(f"Quota {key} must be greater than 0")
     largest = keys[key]
     if largest is None:
         return
     if value > largest:
         kind = "a LONG" if largest == _MAX_LONG else "an INT"
-        raise _invalid(f"Proposed value for {key} is too large for {kind}.")
+        raise invalid_request(f"Proposed value for {key} is too large for {kind}.")
     if abs(value % 1.0) > 1e-6:
-        raise _invalid(f"{key} cannot be a fractional value.")
+        raise invalid_request(f"{key} cannot be a fractional value.")
 
 
 def _record(entity: Sequence[tuple[str, str | None]], change: QuotaChange) -> ClientQuotaRecord:
@@ -177,7 +177,7 @@ def matching_quotas(
             exact[item.entity_type] = item.match
     asked = {*exact, *any_name}
     if IP in asked and len(asked) > 1:
-        raise _invalid(
+        raise invalid_request(
             "Invalid entity filter component combination. IP filter component should not be used "
             "with user or clientId filter component."
         )
@@ -190,9 +190,9 @@ def matching_quotas(
 
 def _check_filter(item: QuotaFilter, seen: set[str]) -> None:
     if not item.entity_type:
-        raise _invalid("Invalid empty entity type.")
+        raise invalid_request("Invalid empty entity type.")
     if item.entity_type in seen:
-        raise _invalid(
+        raise invalid_request(
             f"Entity type {item.entity_type} cannot appear more than once in the filter."
         )
     if item.entity_type not in _TYPES:
@@ -200,12 +200,14 @@ def _check_filter(item: QuotaFilter, seen: set[str]) -> None:
             ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {item.entity_type}"
         )
     if item.match_type == EXACT and item.match is None:
-        raise _invalid("Request specified MATCH_TYPE_EXACT, but set match string to null.")
+        raise invalid_request("Request specified MATCH_TYPE_EXACT, but set match string to null.")
     if item.match_type in (DEFAULT, SPECIFIED) and item.match is not None:
         name = "DEFAULT" if item.match_type == DEFAULT else "SPECIFIED"
-        raise _invalid(f"Request specified MATCH_TYPE_{name}, but also specified a match string.")
+        raise invalid_request(
+            f"Request specified MATCH_TYPE_{name}, but also specified a match string."
+        )
     if item.match_type not in (EXACT, DEFAULT, SPECIFIED):
-        raise _invalid(f"Unknown match type {item.match_type}")
+        raise invalid_request(f"Unknown match type {item.match_type}")
 
 
 def _matches(
@@ -219,7 +221,3 @@ def _matches(
     if any(kind not in entity or entity[kind] != name for kind, name in exact.items()):
         return False
     return any_name <= entity.keys()
-
-
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REQUEST, message)

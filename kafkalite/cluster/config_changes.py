@@ -15,13 +15,21 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from msgspec import Struct
 
-from kafkalite.cluster.config_validation import TABLES, ConfigValidation, invalid
+from kafkalite.cluster.config_validation import TABLES, ConfigValidation
 from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.cluster.operation_size import MAX_RECORDS, TooManyRecords, check_operation_size
 from kafkalite.config import BROKER_CONFIGS, ConfigType
 from kafkalite.config.sources import find
-from kafkalite.requests.slices import Steps, WaitingSteps, cut, mapped, release, release_dict
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.requests.slices import (
+    Steps,
+    WaitingSteps,
+    counted,
+    cut,
+    mapped,
+    release,
+    release_dict,
+)
+from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 
 if TYPE_CHECKING:
@@ -122,14 +130,19 @@ Outcome = tuple[R, ErrorCode, str | None]
 """A resource, and what came of it."""
 
 
+class AlterRequest(Protocol[R]):
+    """A request that alters configs."""
+
+    resources: list[R]
+    validate_only: bool
+
+
 def altering_each(
-    resources: Sequence[R],
+    cluster: Cluster,
+    request: AlterRequest[R],
     check: Callable[[R], Steps[C]],
     plan: Callable[[R, C], WaitingSteps[list[object]]],
-    cluster: Cluster,
     make_response: Callable[..., A],
-    *,
-    validate_only: bool,
 ) -> WaitingSteps[list[A]]:
     """Write the records of all the resources that can be altered: each changes as a whole. The
     results are responses, one for each resource.
@@ -139,16 +152,15 @@ def altering_each(
 
     Raises KafkaError: the records are not on the disk.
     """
-    counts: Counter[tuple[int, str]] = Counter()
-    for few in cut(resources):
-        counts.update((item.resource_type, item.resource_name) for item in few)
-        yield None
+    counts = yield from counted(
+        (resource.resource_type, resource.resource_name) for resource in request.resources
+    )
     checked: list[tuple[R, C | KafkaError]] = []
     is_known = True
-    for resource in resources:
+    for resource in request.resources:
         try:
             if counts[resource.resource_type, resource.resource_name] > 1:
-                raise invalid("Each resource must appear at most once.")
+                raise invalid_request("Each resource must appear at most once.")
             checked.append((resource, (yield from check(resource))))
         except KafkaError as error:
             checked.append((resource, error))
@@ -156,7 +168,7 @@ def altering_each(
         yield None
     outcomes: list[Outcome[R]] = []
     decide = partial(_planned, checked, plan, outcomes, is_known=is_known)
-    if validate_only:
+    if request.validate_only:
         yield from cluster.settling()
         yield from decide()
     else:
@@ -223,12 +235,12 @@ def check_changes(changes: Sequence[ConfigChange]) -> Steps[None]:
         yield
         for change in some:
             if change.name in seen:
-                raise invalid("Error due to duplicate config keys")
+                raise invalid_request("Error due to duplicate config keys")
             seen.add(change.name)
             if change.value is None and change.operation != Operation.DELETE:
                 nulls.append(change.name)
     if nulls:
-        raise invalid(f"Null value not supported for : {', '.join(nulls)}")
+        raise invalid_request(f"Null value not supported for : {', '.join(nulls)}")
     check_operation_size(len(changes))
 
 
@@ -248,7 +260,7 @@ def check_operations(resource_type: int, changes: Sequence[ConfigChange]) -> Ste
             if change.operation in _OPERATIONS:
                 continue
             if resource_type == BROKER_RESOURCE:
-                raise invalid(f"Unknown operations type {change.operation}")
+                raise invalid_request(f"Unknown operations type {change.operation}")
             if resource_type == BROKER_LOGGER_RESOURCE:
                 raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
             raise UnknownOperationError
@@ -256,21 +268,22 @@ def check_operations(resource_type: int, changes: Sequence[ConfigChange]) -> Ste
 
 def _check_node(name: str, node_id: int) -> None:
     if name:
-        _check_node_id(name, node_id, "Unexpected broker id, expected")
+        check_node_id(name, node_id, "Node", f"broker id, expected {node_id},")
 
 
 def check_logger_node(name: str, node_id: int) -> None:
     """Loggers are a node's own. Raises KafkaError(INVALID_REQUEST) as RuntimeLoggerManager."""
-    _check_node_id(name, node_id, "Unexpected node id. Expected")
+    check_node_id(name, node_id, "Node", f"node id. Expected {node_id},")
 
 
-def _check_node_id(name: str, node_id: int, otherwise: str) -> None:
+def check_node_id(name: str, node_id: int, kind: str, expected: str) -> None:
+    """Only the node itself has its configs. Raises KafkaError(INVALID_REQUEST) in these words."""
     try:
         given = int(name)
     except ValueError:
-        raise invalid(f"Node id must be an integer, but it is: {name}") from None
+        raise invalid_request(f"{kind} id must be an integer, but it is: {name}") from None
     if given != node_id:
-        raise invalid(f"{otherwise} {node_id}, but received {name}")
+        raise invalid_request(f"Unexpected {expected} but received {name}")
 
 
 def _apply(resource_type: int, configs: dict[str, str], change: ConfigChange) -> None:

@@ -29,7 +29,7 @@ from kafkalite.config.sources import find
 from kafkalite.log.loggers import logger_of
 from kafkalite.requests.slices import Steps, WaitingSteps, cut
 from kafkalite.requests.topic_names import validate_topic_name
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
@@ -100,7 +100,7 @@ class ConfigValidation:
     def _validate_topic(self, name: str, configs: Configs, changed: Sequence[str]) -> Steps[None]:
         yield
         if not name:
-            raise invalid("Default topic resources are not allowed.")
+            raise invalid_request("Default topic resources are not allowed.")
         validate_topic_name(name)
         validate_topic_configs(configs)
         if name not in self._cluster.image.topics:
@@ -118,7 +118,7 @@ class ConfigValidation:
     def _validate_group(self, name: str, configs: Configs, changed: Sequence[str]) -> Steps[None]:
         yield
         if not name:
-            raise invalid("Default group resources are not allowed.")
+            raise invalid_request("Default group resources are not allowed.")
         unknown = next((key for key in configs if key not in GROUP_CONFIGS), None)
         if unknown is not None:
             raise ConfigError(f"Unknown group config name: {unknown}")
@@ -151,17 +151,17 @@ class ConfigValidation:
     ) -> Steps[None]:
         yield
         if not name:
-            raise invalid("Subscription name can't be empty")
+            raise invalid_request("Subscription name can't be empty")
         for key, text in configs.items():
             if key not in CLIENT_METRICS_CONFIGS:
-                raise invalid(f"Unknown client metrics configuration: {key}")
+                raise invalid_request(f"Unknown client metrics configuration: {key}")
             value = CLIENT_METRICS_CONFIGS[key].parse(text)
             if key == "match" and isinstance(value, tuple):
                 from kafkalite.config.client_match import ClientMatch  # rarely needed
 
                 ClientMatch(value)
             if key == "interval.ms" and isinstance(value, int) and not 100 <= value <= 3_600_000:
-                raise invalid(
+                raise invalid_request(
                     f"Invalid value {value} for interval.ms, interval must be between 100 and "
                     "3600000 (1 hour)"
                 )
@@ -174,8 +174,4 @@ def _limit_place(key: str) -> tuple[str, bool]:
 
 
 def unknown_type(resource_type: int) -> KafkaError:
-    return invalid(f"Unknown resource type {resource_type}")
-
-
-def invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REQUEST, message)
+    return invalid_request(f"Unknown resource type {resource_type}")

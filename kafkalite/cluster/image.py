@@ -51,6 +51,13 @@ BROKER_RESOURCE: Final = 4
 BROKER_LOGGER_RESOURCE: Final = 8
 CLIENT_METRICS_RESOURCE: Final = 16
 GROUP_RESOURCE: Final = 32
+CONFIG_RESOURCES: Final = (
+    TOPIC_RESOURCE,
+    BROKER_RESOURCE,
+    BROKER_LOGGER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+)
 
 # The broker resource with this name stands for all brokers.
 ALL_BROKERS: Final = ""

@@ -6,12 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 from uuid import UUID
 
-from kafkalite.cluster.image import (
-    BROKER_RECORDS,
-    MetadataImage,
-    NewPartitions,
-    partition_state,
-)
+from kafkalite.cluster.image import BROKER_RECORDS, MetadataImage, NewPartitions, partition_state
 from kafkalite.requests.slices import Steps
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord

@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.cluster.config_validation import invalid
 from kafkalite.cluster.image import BROKER_RESOURCE
 from kafkalite.config import (
     BROKER_CONFIGS,
@@ -25,6 +24,7 @@ from kafkalite.config.listener_configs import PREFIX, STORES
 from kafkalite.config.log_dirs import check_cordoned
 from kafkalite.config.sources import find
 from kafkalite.requests.slices import Steps, WaitingSteps, cut
+from kafkalite.wire.errors import invalid_request
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
@@ -108,7 +108,7 @@ class NodeConfigValidation:
                 assert isinstance(cordoned, tuple)
                 check_cordoned(cordoned, self._cluster.config.log_dirs)
         except ConfigError as error:
-            raise invalid(str(error)) from None
+            raise invalid_request(str(error)) from None
         self._check_support({key: found for key, found in known.items() if key in configs})
         yield from self._check_nodes(name, configs)
         self._check_reporters(name, configs, changed)
@@ -139,7 +139,7 @@ class NodeConfigValidation:
                 together.check_change(before, after, listener_names)
                 connection_limits.check_change(before, after, listener_names)
             except ConfigError as error:
-                raise invalid(str(error)) from None
+                raise invalid_request(str(error)) from None
 
     def _check_reporters(self, name: str, configs: Configs, changed: Sequence[str]) -> None:
         """Check that Kafka has the classes that report metrics (DynamicMetricsReporters)."""
@@ -149,7 +149,7 @@ class NodeConfigValidation:
         assert isinstance(reporters, tuple)
         if not all(reporter.startswith(_KAFKAS_OWN) for reporter in reporters):
             updated = [key for key in self._differing(name, configs, changed) if key in configs]
-            raise invalid(
+            raise invalid_request(
                 in_all_configs(
                     f"Validation of dynamic config update of Set({', '.join(updated)}) failed "
                     "with class class kafka.server.DynamicMetricsReporters"
@@ -170,7 +170,7 @@ class NodeConfigValidation:
             prefix = f"{PREFIX}{listener.name.lower()}."
             own = (key.removeprefix(prefix) for key in differing if key.startswith(prefix))
             if any(key not in STORES and key not in _OF_ALL_NODES for key in own):
-                raise invalid(
+                raise invalid_request(
                     in_all_configs(
                         "Configs cannot be updated dynamically for existing listener "
                         f"ListenerName({listener.name.upper()}), restart broker or create a new "
@@ -192,7 +192,7 @@ class NodeConfigValidation:
                 yield from self._cluster.check_stores(int(name), listener, configs)
             except ConfigError as error:
                 reason = f"Validation of dynamic config update of SSLFactory failed: {error}"
-                raise invalid(in_all_configs(reason)) from None
+                raise invalid_request(in_all_configs(reason)) from None
 
     def _check_dynamic(self, name: str, configs: Configs, changed: Mapping[str, ConfigDef]) -> None:
         """Check that a running node takes these, at this level (DynamicBrokerConfig.validate)."""
@@ -203,10 +203,10 @@ class NodeConfigValidation:
             if key in configs and not key.startswith(PREFIX) and not changed[key].dynamic
         ]
         if static:
-            raise invalid(f"Cannot update these configs dynamically: {_listed(static)}")
+            raise invalid_request(f"Cannot update these configs dynamically: {_listed(static)}")
         by_listener = [key for key in changed if key in configs and key in STORES]
         if by_listener:
-            raise invalid(
+            raise invalid_request(
                 "These security configs can be dynamically updated only per-listener using the "
                 f"listener prefix: {_listed(by_listener)}"
             )
@@ -240,7 +240,7 @@ def _check_default(names: Sequence[str]) -> None:
 
 
 def _definition(name: str) -> ConfigDef | None:
-    """None for what Kafka keeps unread: it may be a plugin's."""
+    """The definition; None for a config that Kafka keeps as it is, as it may be a plugin's."""
     found = find(name)
     return None if found is None or found.name not in BROKER_CONFIGS else found
 

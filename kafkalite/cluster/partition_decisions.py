@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -33,27 +33,35 @@ PartitionChange = Callable[[UUID, int, PartitionState], PartitionChangeRecord | 
 
 def fenced(image: MetadataImage, config: BrokerConfig, node_id: int) -> Steps[list[object]]:
     """A node is gone: others lead what it led, if they can."""
-    alive = image.alive - {node_id}
-
-    def change(
-        topic_id: UUID, index: int, state: PartitionState, rules: Rules
-    ) -> PartitionChangeRecord | None:
-        return after_fencing(topic_id, index, state, node_id, alive, rules)
-
-    registration = _registration_change(image, node_id, fenced=1)
-    return [registration, *(yield from _leader_changes(image, config, change))]
+    return _registered(image, config, node_id, after_fencing, image.alive - {node_id}, 1)
 
 
 def unfenced(image: MetadataImage, config: BrokerConfig, node_id: int) -> Steps[list[object]]:
     """A registered node is back."""
-    alive = image.alive | {node_id}
+    return _registered(image, config, node_id, after_unfencing, image.alive | {node_id}, -1)
+
+
+def _registered(
+    image: MetadataImage,
+    config: BrokerConfig,
+    node_id: int,
+    after: Callable[
+        [UUID, int, PartitionState, int, Collection[int], Rules], PartitionChangeRecord | None
+    ],
+    alive: Collection[int],
+    fenced: int,
+) -> Steps[list[object]]:
+    """The change of a registration, and those of partitions after it."""
 
     def change(
         topic_id: UUID, index: int, state: PartitionState, rules: Rules
     ) -> PartitionChangeRecord | None:
-        return after_unfencing(topic_id, index, state, node_id, alive, rules)
+        return after(topic_id, index, state, node_id, alive, rules)
 
-    registration = _registration_change(image, node_id, fenced=-1)
+    broker_epoch = image.brokers[node_id].broker_epoch
+    registration = BrokerRegistrationChangeRecord(
+        broker_id=node_id, broker_epoch=broker_epoch, fenced=fenced
+    )
     return [registration, *(yield from _leader_changes(image, config, change))]
 
 
@@ -133,11 +141,3 @@ def _rules(image: MetadataImage, config: BrokerConfig, topic: str) -> Rules:
     unclean = config.topic_value(UNCLEAN_ELECTION, configs)
     assert isinstance(min_in_sync, int)
     return Rules(min_in_sync, bool(unclean))
-
-
-def _registration_change(
-    image: MetadataImage, node_id: int, *, fenced: int
-) -> BrokerRegistrationChangeRecord:
-    return BrokerRegistrationChangeRecord(
-        broker_id=node_id, broker_epoch=image.brokers[node_id].broker_epoch, fenced=fenced
-    )

@@ -23,7 +23,7 @@ STATES_NOWHERE: Final = ("org.apache.kafka.server.share.persister.NoOpStatePersi
 
 
 def keeps_share_states(config: BrokerConfig) -> bool:
-    """False with a `group.share.persister.class.name` that forgets whatever it is told."""
+    """False with a `group.share.persister.class.name` that keeps nothing."""
     return config.string("group.share.persister.class.name") == STATES_IN_TOPIC
 
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.config.definition import BROKER_CONFIGS, ConfigError, in_all_configs
 from kafkalite.config.java_text import trim
-from kafkalite.config.listener_configs import PREFIX
+from kafkalite.config.listener_configs import PREFIX, ListenerConfigs
 
 if TYPE_CHECKING:
     from kafkalite.config.broker_config import BrokerConfig
@@ -29,6 +29,7 @@ RATE: Final = "max.connection.creation.rate"
 PER_ADDRESS: Final = "max.connections.per.ip"
 OVERRIDES: Final = "max.connections.per.ip.overrides"
 QUEUED: Final = "queued.max.request.bytes"
+ALL_LISTENERS: Final = ""
 NAMES: Final = frozenset({MOST, RATE, PER_ADDRESS, OVERRIDES})
 
 _COMMA: Final = re.compile(r"\s*,\s*")
@@ -46,6 +47,13 @@ def protected_listener(config: BrokerConfig) -> str | None:
         return None
     named = config.string("inter.broker.listener.name")
     return (named or config.string("security.inter.broker.protocol") or "").upper()
+
+
+def limit_of(config: BrokerConfig, name: str, node_id: int, listener: str) -> int:
+    """A limit of a node's listener; of the node itself for ALL_LISTENERS."""
+    if listener == ALL_LISTENERS:
+        return config.integer(name, node_id)
+    return ListenerConfigs(config, listener, node_id).integer(name)
 
 
 def has_rate(config: BrokerConfig) -> bool:

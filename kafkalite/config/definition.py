@@ -182,7 +182,7 @@ Check = Callable[[ConfigValue], str | None]
 
 @cache
 def _validator(valid: str) -> Check:
-    """From the table's words to a check; it gives the reason why not, or None."""
+    """The checks by their words in the table. Each returns why a value is refused, or None."""
     if match := _RANGE.fullmatch(valid):
         return _range_check(*match.groups())
     if valid.startswith("(case insensitive) "):
@@ -286,7 +286,7 @@ AUTHORIZER_CONFIGS: Final[Mapping[str, ConfigDef]] = {
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 3_600_000
 
-# The broker configs that stand behind a topic config, the strongest first, each with the factor
+# The broker configs that a topic config falls back to, the strongest first, each with the factor
 # from its unit to the topic config's (ServerTopicConfigSynonyms).
 TOPIC_CONFIG_SYNONYMS: Final[Mapping[str, tuple[tuple[str, int], ...]]] = {
     "cleanup.policy": (("log.cleanup.policy", 1),),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-_MISTAKE: Final = 2
+# The exit code after a mistake in what was asked.
+MISTAKE: Final = 2
 
 
 class Parser(argparse.ArgumentParser):
@@ -22,7 +24,13 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with the message."""
-        self.exit(_MISTAKE, f"kafkalite: {message} ({self.prog} --help shows what there is)\n")
+        self.exit(MISTAKE, f"kafkalite: {message} ({self.prog} --help shows what there is)\n")
+
+
+def mistake(sentence: object, command: str = "kafkalite") -> int:
+    """Say on stderr what is wrong; the exit code."""
+    print(f"{command}: {sentence}", file=sys.stderr)
+    return MISTAKE
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Final
 
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import ConfigError
-from kafkalite.config.flags import Parser, a_path, add_settings
+from kafkalite.config.flags import Parser, a_path, add_settings, mistake
 from kafkalite.log.directory_lock import DirectoryLock
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.log.files import FILES, deleted_directory
@@ -34,7 +33,6 @@ from kafkalite.log.meta_properties import (
 
 FIRST_CONTROLLER_ID: Final = 3000
 METADATA: Final = "__cluster_metadata-0"
-_FAILED_EXIT_CODE = 2
 # A controller's own, of its elections.
 _QUORUM_STATE: Final = "quorum-state"
 
@@ -56,8 +54,7 @@ def main(arguments: list[str]) -> int:
         *(ConfigError, NotGrown, DataDirectoryInUse, InconsistentDataDirectory),
         OSError,
     ) as error:
-        print(f"kafkalite grow: {error}", file=sys.stderr)
-        return _FAILED_EXIT_CODE
+        return mistake(error, "kafkalite grow")
     print(f"The metadata of cluster {cluster_id} belong to its controllers now:")
     for node_id, path in controllers.items():
         print(f"  process.roles=controller, node.id={node_id}, log.dirs={path}")

@@ -1,7 +1,7 @@
 """Texts of configs as Java reads and writes them.
 
-What Java and Python understand by a blank, a digit or a number differs at the edges: a control
-character is a blank for Java, a no-break space is none, and `1_000` is no number. Source:
+What Java and Python understand by a blank, a digit or a number differs at the edges: for Java a
+control character is a blank, a no-break space is not, and `1_000` is not a number. Source:
 String.trim, Integer.parseInt, Double.parseDouble, Double.toString.
 """
 
@@ -48,7 +48,7 @@ def whole_number(text: str, bits: int) -> int | None:
 
 
 def double(text: str) -> float | None:
-    """The floating-point number that a text is, None if it is none.
+    """A text as a floating-point number; None if it is not one.
 
     It may be hexadecimal, and end in a letter for its type.
     """

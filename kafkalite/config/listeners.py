@@ -16,7 +16,10 @@ _LISTENER = re.compile(
     r"(?P<name>[^:/]+)://(?:\[(?P<six>[0-9a-fA-F:.%]+)]|(?P<host>[^:\[\]]*)):(?P<port>-?[0-9]+)"
 )
 
-SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+# With the numbers of RegisterBrokerRecord (Kafka's SecurityProtocol).
+SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+WITH_TLS: Final = frozenset({"SSL", "SASL_SSL"})
+WITH_SASL: Final = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
 
 
 class Listener(Struct, frozen=True):

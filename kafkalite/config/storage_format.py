@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 
 from kafkalite.config.broker_config import BrokerConfig
 from kafkalite.config.definition import ConfigError
-from kafkalite.config.flags import Parser, a_path, add_settings
+from kafkalite.config.flags import Parser, a_path, add_settings, mistake
 from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.files import FILES
 from kafkalite.log.meta_properties import (
@@ -21,8 +20,6 @@ from kafkalite.log.meta_properties import (
     read_meta_properties,
     write_meta_properties,
 )
-
-_FAILED_EXIT_CODE = 2
 
 
 class NotFormatted(Exception):
@@ -41,8 +38,7 @@ def main(arguments: list[str]) -> int:
             else:
                 print(f"{path} is formatted already")
     except (ConfigError, NotFormatted, InconsistentDataDirectory) as error:
-        print(f"kafkalite format: {error}", file=sys.stderr)
-        return _FAILED_EXIT_CODE
+        return mistake(error, "kafkalite format")
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kafkalite.broker import Broker
@@ -26,12 +27,7 @@ from kafkalite.control.questions import (
     TransactionIs,
     Until,
 )
-from kafkalite.control.views import (
-    NO_LEADER,
-    committed_by,
-    group_view,
-    topic_view,
-)
+from kafkalite.control.views import NO_LEADER, committed_by, group_view, topic_view
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,51 +189,42 @@ def _look_for_records(wanted: RecordsAre, sight: Sight) -> Look:
     return look
 
 
-def _look_for_lag(wanted: LagIs, sight: Sight) -> Look:
-    def look() -> Looked:
-        offsets = [
-            each
-            for each in committed_by(sight.broker, wanted.group)
-            if wanted.topics is None or each.topic in wanted.topics
-        ]
-        if not offsets:
-            return Looked(False, {}, f"group {wanted.group} has committed nothing")
-        lag = sum(each.lag for each in offsets)
-        behind = ", ".join(
-            f"{each.topic}-{each.partition} by {each.lag}" for each in offsets if each.lag
-        )
-        met = lag <= wanted.at_most
-        because = f"group {wanted.group} is {lag} records behind ({behind})"
-        return Looked(met, {"lag": lag}, "" if met else because)
-
-    return look
+def _look_at_lag(wanted: LagIs, sight: Sight) -> Looked:
+    offsets = [
+        each
+        for each in committed_by(sight.broker, wanted.group)
+        if wanted.topics is None or each.topic in wanted.topics
+    ]
+    if not offsets:
+        return Looked(False, {}, f"group {wanted.group} has committed nothing")
+    lag = sum(each.lag for each in offsets)
+    behind = ", ".join(
+        f"{each.topic}-{each.partition} by {each.lag}" for each in offsets if each.lag
+    )
+    met = lag <= wanted.at_most
+    because = f"group {wanted.group} is {lag} records behind ({behind})"
+    return Looked(met, {"lag": lag}, "" if met else because)
 
 
-def _look_for_committed(wanted: CommittedIs, sight: Sight) -> Look:
-    def look() -> Looked:
-        place = f"{wanted.topic}-{wanted.partition}"
-        for each in committed_by(sight.broker, wanted.group):
-            if (each.topic, each.partition) == (wanted.topic, wanted.partition):
-                met = each.offset >= wanted.offset
-                found = f"group {wanted.group} has committed {each.offset} of {place}"
-                because = f"{found}, not {wanted.offset}"
-                return Looked(met, {"offset": each.offset}, "" if met else because)
-        return Looked(False, {}, f"group {wanted.group} has committed nothing of {place}")
-
-    return look
+def _look_at_committed(wanted: CommittedIs, sight: Sight) -> Looked:
+    place = f"{wanted.topic}-{wanted.partition}"
+    for each in committed_by(sight.broker, wanted.group):
+        if (each.topic, each.partition) == (wanted.topic, wanted.partition):
+            met = each.offset >= wanted.offset
+            found = f"group {wanted.group} has committed {each.offset} of {place}"
+            because = f"{found}, not {wanted.offset}"
+            return Looked(met, {"offset": each.offset}, "" if met else because)
+    return Looked(False, {}, f"group {wanted.group} has committed nothing of {place}")
 
 
-def _look_for_transaction(wanted: TransactionIs, sight: Sight) -> Look:
-    def look() -> Looked:
-        for each in sight.broker.services.transaction_coordinator.all():
-            if each.transactional_id == wanted.id:
-                state = each.state.title
-                met = _plain(state) == _plain(wanted.state)
-                because = f"the transaction of {wanted.id} is {state}, not {wanted.state}"
-                return Looked(met, {"state": state}, "" if met else because)
-        return Looked(False, {}, f"there is no transactional id {wanted.id}")
-
-    return look
+def _look_at_transaction(wanted: TransactionIs, sight: Sight) -> Looked:
+    for each in sight.broker.services.transaction_coordinator.all():
+        if each.transactional_id == wanted.id:
+            state = each.state.title
+            met = _plain(state) == _plain(wanted.state)
+            because = f"the transaction of {wanted.id} is {state}, not {wanted.state}"
+            return Looked(met, {"state": state}, "" if met else because)
+    return Looked(False, {}, f"there is no transactional id {wanted.id}")
 
 
 def _look_for_request(wanted: RequestCame, sight: Sight) -> Look:
@@ -267,60 +254,48 @@ def _state_of(book: RuleBook, rule_id: str) -> RuleState | None:
     return next((state for state in book.states() if state.rule.id == rule_id), None)
 
 
-def _look_for_fault(wanted: FaultIs, sight: Sight) -> Look:
-    def look() -> Looked:
-        state = _state_of(sight.book, wanted.id)
-        if state is None:
-            return Looked(False, {}, f"there is no fault {wanted.id}")
-        met = state.applied >= wanted.applied
-        because = f"fault {wanted.id} was applied {state.applied} of {wanted.applied} times"
-        if not state.applied:
-            because = state.why_unfired()
-        return Looked(met, {"applied": state.applied}, "" if met else because)
-
-    return look
+def _look_at_fault(wanted: FaultIs, sight: Sight) -> Looked:
+    state = _state_of(sight.book, wanted.id)
+    if state is None:
+        return Looked(False, {}, f"there is no fault {wanted.id}")
+    met = state.applied >= wanted.applied
+    because = f"fault {wanted.id} was applied {state.applied} of {wanted.applied} times"
+    if not state.applied:
+        because = state.why_unfired()
+    return Looked(met, {"applied": state.applied}, "" if met else because)
 
 
-def _look_for_held(wanted: HeldAre, sight: Sight) -> Look:
-    def look() -> Looked:
-        state = _state_of(sight.book, wanted.id)
-        held = 0 if state is None else state.held
-        met = held >= wanted.count
-        because = f"fault {wanted.id} holds {held} of {wanted.count} requests"
-        return Looked(met, {"held": held}, "" if met else because)
-
-    return look
+def _look_at_held(wanted: HeldAre, sight: Sight) -> Looked:
+    state = _state_of(sight.book, wanted.id)
+    held = 0 if state is None else state.held
+    met = held >= wanted.count
+    because = f"fault {wanted.id} holds {held} of {wanted.count} requests"
+    return Looked(met, {"held": held}, "" if met else because)
 
 
-def _look_for_connections(wanted: ConnectionsAre, sight: Sight) -> Look:
-    def look() -> Looked:
-        names = sight.client_ids()
-        count = sum(wanted.client_id in (None, name) for name in names)
-        low, high = wanted.at_least or 0, wanted.at_most
-        met = count >= low and (high is None or count <= high)
-        of = "" if wanted.client_id is None else f" of client {wanted.client_id}"
-        limit = f"at least {low}" if count < low else f"at most {high}"
-        because = f"{count} connections{of} are open, {limit} are waited for"
-        return Looked(met, {"connections": count}, "" if met else because)
-
-    return look
+def _look_at_connections(wanted: ConnectionsAre, sight: Sight) -> Looked:
+    names = sight.client_ids()
+    count = sum(wanted.client_id in (None, name) for name in names)
+    low, high = wanted.at_least or 0, wanted.at_most
+    met = count >= low and (high is None or count <= high)
+    of = "" if wanted.client_id is None else f" of client {wanted.client_id}"
+    limit = f"at least {low}" if count < low else f"at most {high}"
+    because = f"{count} connections{of} are open, {limit} are waited for"
+    return Looked(met, {"connections": count}, "" if met else because)
 
 
-def _look_for_topic(wanted: TopicIs, sight: Sight) -> Look:
-    def look() -> Looked:
-        topic = sight.broker.services.topics.get(wanted.name)
-        if topic is None:
-            absent = f"topic {wanted.name} does not exist"
-            return Looked(not wanted.exists, {"exists": False}, absent)
-        if not wanted.exists:
-            return Looked(False, {"exists": True}, f"topic {wanted.name} is still there")
-        without = [each.index for each in topic.partitions if each.leader_id == NO_LEADER]
-        if wanted.leaders and without:
-            names = ", ".join(f"{wanted.name}-{index}" for index in without)
-            return Looked(False, {"exists": True}, f"{names} has no leader")
-        return Looked(True, {"exists": True})
-
-    return look
+def _look_at_topic(wanted: TopicIs, sight: Sight) -> Looked:
+    topic = sight.broker.services.topics.get(wanted.name)
+    if topic is None:
+        absent = f"topic {wanted.name} does not exist"
+        return Looked(not wanted.exists, {"exists": False}, absent)
+    if not wanted.exists:
+        return Looked(False, {"exists": True}, f"topic {wanted.name} is still there")
+    without = [each.index for each in topic.partitions if each.leader_id == NO_LEADER]
+    if wanted.leaders and without:
+        names = ", ".join(f"{wanted.name}-{index}" for index in without)
+        return Looked(False, {"exists": True}, f"{names} has no leader")
+    return Looked(True, {"exists": True})
 
 
 def _look_for_quiet(wanted: QuietFor, sight: Sight) -> Look:
@@ -382,17 +357,22 @@ def _look_for_not(wanted: Until, sight: Sight) -> Look:
     return look
 
 
+def _plainly(look: Callable[[Any, Sight], Looked]) -> Callable[[Any, Sight], Look]:
+    """For conditions that remember nothing from one look to the next."""
+    return lambda wanted, sight: partial(look, wanted, sight)
+
+
 _LOOKS: dict[str, Callable[[Any, Sight], Look]] = {
     "group": _look_for_group,
     "records": _look_for_records,
-    "lag": _look_for_lag,
-    "committed": _look_for_committed,
-    "transaction": _look_for_transaction,
+    "lag": _plainly(_look_at_lag),
+    "committed": _plainly(_look_at_committed),
+    "transaction": _plainly(_look_at_transaction),
     "request": _look_for_request,
-    "fault": _look_for_fault,
-    "held": _look_for_held,
-    "connections": _look_for_connections,
-    "topic": _look_for_topic,
+    "fault": _plainly(_look_at_fault),
+    "held": _plainly(_look_at_held),
+    "connections": _plainly(_look_at_connections),
+    "topic": _plainly(_look_at_topic),
     "quiet": _look_for_quiet,
     "all": _look_for_all,
     "any": _look_for_any,

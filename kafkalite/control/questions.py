@@ -129,7 +129,7 @@ class Until(
 
 
 class Nothing(Struct, frozen=True, forbid_unknown_fields=True):
-    """Nothing is asked, or nothing is to be said."""
+    """No arguments, or no results."""
 
 
 class TopicName(Struct, frozen=True, forbid_unknown_fields=True):

@@ -14,8 +14,8 @@ _AFTER_SECONDS: Final = 0.02
 
 
 class Ready(Generic[T]):
-    """`opening` gives a function that makes one, in a thread; None, or one that makes none, if
-    there is to be none.
+    """`opening` returns a function that makes one, in a thread. There is none to be made if either
+    returns None.
 
     `let_go` takes back one that is not wanted.
     """
@@ -26,7 +26,7 @@ class Ready(Generic[T]):
         self._opening = opening
         self._let_go = let_go
         self._there: T | None = None
-        # Set once the one on its way has been made, or not; None if none is on its way.
+        # Set once the attempt under way has succeeded or failed; None if none is under way.
         self._opened: trio.Event | None = None
         self._is_refused = False
         self._is_closed = False
@@ -41,7 +41,7 @@ class Ready(Generic[T]):
         return self._opened is not None or self._there is not None or self._is_refused
 
     def take_if(self, fits: Callable[[T], bool]) -> T | None:
-        """Give what is there. If it does not fit, it is let go, and there is none."""
+        """Take what is there if it fits. Otherwise it is let go, and None is returned."""
         taken, self._there = self._there, None
         self._is_refused = False
         if taken is None or fits(taken):

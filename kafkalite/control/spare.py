@@ -18,7 +18,7 @@ class Spare(Ready[Core]):
         super().__init__(opening, lambda core: core.give_up())
 
     def take(self, listeners: list[Listener]) -> Core | None:
-        """The spare, listening with these; None if there is none that knows their addresses."""
+        """The spare, listening with these; None if there is no spare for their addresses."""
         wanted = list(map(_address, listeners))
         spare = self.take_if(lambda core: list(map(_address, core.broker.listeners)) == wanted)
         if spare is not None:

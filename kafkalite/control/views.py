@@ -22,6 +22,7 @@ from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroup
 from kafkalite.group_coordinator.shard import AnyModernGroup, Group
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import Topic
+from kafkalite.requests.names import shown_topic
 from kafkalite.requests.slices import Steps, at_once, mapped
 from kafkalite.wire.message_codec import parse_body
 from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
@@ -174,8 +175,7 @@ def _read_by(
 
 
 def _topic_name(broker: Broker, topic_id: UUID) -> str:
-    found = broker.services.topics.by_id(topic_id)
-    return str(topic_id) if found is None else found.name
+    return shown_topic(topic_id, broker.services.topics.name_of)
 
 
 def committed_by(broker: Broker, group_id: str) -> list[CommittedView]:

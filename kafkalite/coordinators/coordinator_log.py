@@ -12,11 +12,8 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.group_coordinator.state_log import (
-    ReplayedMarker,
-    ReplayedRecord,
-    StateRecord,
-)
+from kafkalite.group_coordinator.java_hash import partition_of_key
+from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord, StateRecord
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.trusted_records import COORDINATOR_SEQUENCE
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
@@ -34,7 +31,7 @@ from kafkalite.wire.record_batch import (
 if TYPE_CHECKING:
     from kafkalite.log.log import Log
     from kafkalite.replica.partition import Partition
-    from kafkalite.replica.topics import Topics
+    from kafkalite.replica.topics import Topic, Topics
 
 logger = logger_of(__name__)
 
@@ -66,6 +63,40 @@ def as_answered(error: KafkaError) -> KafkaError:
     return KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message)
 
 
+class CoordinatorTopic:
+    """An internal topic by whose keys coordinators are found. `now_ms` stamps the records."""
+
+    def __init__(self, topics: Topics, name: str, now_ms: Callable[[], int]) -> None:
+        self._topics = topics
+        self._name = name
+        self._now_ms = now_ms
+
+    @property
+    def topic(self) -> Topic | None:
+        """None before the first need."""
+        return self._topics.get(self._name)
+
+    @property
+    def partition_count(self) -> int:
+        """0 while the topic does not exist."""
+        topic = self.topic
+        return 0 if topic is None else len(topic.partitions)
+
+    def index_of(self, key: str) -> int:
+        """The partition of a key. Raises KafkaError(NOT_COORDINATOR) before the topic exists."""
+        count = self.partition_count
+        if not count:
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return partition_of_key(key, count)
+
+    def partition(self, index: int) -> Partition:
+        """A partition. Raises KafkaError(NOT_COORDINATOR) if it does not exist."""
+        topic = self.topic
+        if topic is None or index >= len(topic.partitions):
+            raise KafkaError(ErrorCode.NOT_COORDINATOR)
+        return topic.partitions[index]
+
+
 class ConsumerOffsetsLog:
     """`__consumer_offsets`. `now_ms` stamps the records."""
 
@@ -80,8 +111,8 @@ class ConsumerOffsetsLog:
         return 0 if topic is None else len(topic.partitions)
 
     def leader_id(self, partition: int) -> int | None:
-        """The node of this process that leads the partition, and so coordinates its groups. None if
-        none does."""
+        """The node of this process that leads the partition, and so coordinates its groups; None if
+        no node does."""
         leader_id = self._partition(partition).coordinated_here
         return leader_id if leader_id >= 0 else None
 

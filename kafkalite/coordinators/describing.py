@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kafkalite.requests.slices import WaitingSteps, briefly_or_in_slices
 from kafkalite.security.authorized_operations import GROUP_OPERATIONS
+from kafkalite.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
@@ -18,6 +19,13 @@ class Described(Protocol):
 
     error_code: int
     authorized_operations: int
+
+
+class DescribeRequest(Protocol):
+    """A request of the protocols that came after the classic one."""
+
+    group_ids: list[str]
+    include_authorized_operations: bool
 
 
 D = TypeVar("D", bound=Described)
@@ -50,6 +58,26 @@ async def describe_each(
         return groups
 
     return await briefly_or_in_slices(steps(), context)
+
+
+async def describe_groups(
+    is_served: bool,
+    context: RequestContext,
+    request: DescribeRequest,
+    describe: Callable[[RequestContext, str], D | Callable[[], D]],
+    make_group: Callable[..., D],
+) -> list[D]:
+    """The same for the groups of one type, which may be switched off (`Services.serves_groups`)."""
+
+    def unsupported(context: RequestContext, group_id: str) -> D:
+        return make_group(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
+
+    return await describe_each(
+        context,
+        request.group_ids,
+        describe if is_served else unsupported,
+        include_authorized_operations=request.include_authorized_operations,
+    )
 
 
 def _called(describe: Callable[[], D], groups: list[D]) -> None:

@@ -109,8 +109,7 @@ class TopicNames:
         return None if found is None else found.topic_id
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        found = self._topics.by_id(topic_id)
-        return None if found is None else found.name
+        return self._topics.name_of(topic_id)
 
     def names(self) -> Iterable[str]:
         # Copied, as threads ask for them, too.

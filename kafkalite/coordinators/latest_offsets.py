@@ -30,7 +30,7 @@ _CONSUMER: Final = -1
 
 
 class LatestOffsets:
-    """`address_of` gives the address of a broker, None for one that is not there."""
+    """`address_of` gives the address of a broker, None if it is not registered."""
 
     def __init__(
         self,

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 # v2.
 _ABORTABLE_SINCE: Final = 11
 SECOND_GENERATION_SINCE: Final = 12
+# False: the coordinator is not asked whether a client has added a partition.
+VERIFIES: Final = "transaction.partition.verification.enable"
 _TRY_LATER: Final = frozenset(
     {
         ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -136,8 +138,7 @@ def begin_transaction(
     if transactional_id is None:
         raise NotInTransaction(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
     adds = context.api_version >= SECOND_GENERATION_SINCE
-    name = "transaction.partition.verification.enable"
-    if not adds and not config.boolean(name, context.node_id):
+    if not adds and not config.boolean(VERIFIES, context.node_id):
         return None
     try:
         if context.guard_of is not None:

@@ -371,10 +371,7 @@ class ShareServices:
 
     def latest_offset(self, topic_id: UUID, partition: int) -> int:
         """The offset of the next record that consumers see. Raises KafkaError."""
-        topic = self._topics.by_id(topic_id)
-        if topic is None or partition >= len(topic.partitions):
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        return topic.partitions[partition].high_watermark
+        return self._topics.partition(topic_id, partition).high_watermark
 
 
 def _key(group_id: str, topic_id: UUID, partition: int) -> SharePartitionKey:

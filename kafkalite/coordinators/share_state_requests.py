@@ -65,7 +65,8 @@ SUMMARIZE: Final = Operation(
 
 
 class ShareStateRequests:
-    """`coordinator_of` gives the address of a share partition's coordinator, None for none."""
+    """`coordinator_of` gives the address of a share partition's coordinator, None if there is
+    none."""
 
     def __init__(
         self,

@@ -32,8 +32,8 @@ class Standing:
 
     @property
     def verdict(self) -> ErrorCode | None:
-        """NONE if what was decided counts, NOT_COORDINATOR if it never may; None as long as it
-        waits.
+        """NONE if what was decided counts, NOT_COORDINATOR if it may never count, None until that
+        is known.
 
         A node that is elected again is a new coordinator: the records may be gone by then.
         """

@@ -37,7 +37,8 @@ _AS_ANSWERED: Final[Mapping[ErrorCode, ErrorCode]] = {
 
 
 class TransactionJoins:
-    """`coordinator_of` gives the address of a transactional id's coordinator, None for none."""
+    """`coordinator_of` gives the address of a transactional id's coordinator, None if there is
+    none."""
 
     def __init__(
         self,

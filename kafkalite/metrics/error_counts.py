@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, cast
+from typing import Any, cast
 
 from kafkalite.requests.slices import Steps
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.compile_source import SourceWriter
+from kafkalite.wire.errors import ERROR_FIELDS
 from kafkalite.wire.rows import LargeResponse, SharedResponse
 from kafkalite.wire.schema import KeptRow, Shape, fields_of, has_kept_rows
 
@@ -24,7 +25,6 @@ Errors = Counter[int | str]
 ErrorCounter = Callable[[Any, Errors], None]
 # The same as a gate of metrics calls it: with the services and the request, too.
 ResponseCounter = Callable[[Any, Errors, Any, Any], None]
-_CODES: Final = ("error_code", "partition_error_code")
 
 
 def error_codes(response: Any) -> Errors:
@@ -94,7 +94,7 @@ def _write(
     indent = "    " * depth
     for position, field in enumerate(fields_of(struct)):
         value = f"{name}[{position}]" if rows else f"{name}.{field.name}"
-        if field.name in _CODES:
+        if field.name in ERROR_FIELDS:
             lines.append(f"{indent}if {value}: errors[{value}] += 1")
         elif isinstance(field.element, type) and _has_error_code(field.element):
             inner = f"value{depth}"
@@ -115,6 +115,7 @@ def _write(
 
 def _has_error_code(struct: type[Any]) -> bool:
     return any(
-        field.name in _CODES or (isinstance(field.element, type) and _has_error_code(field.element))
+        field.name in ERROR_FIELDS
+        or (isinstance(field.element, type) and _has_error_code(field.element))
         for field in fields_of(struct)
     )

@@ -20,7 +20,7 @@ from kafkalite.cluster.broker_loggers import request_logger
 from kafkalite.metrics.error_counts import counter_of_messages, counter_of_rows
 from kafkalite.metrics.requests import api_name
 from kafkalite.requests.context import CloseConnection, RequestContext
-from kafkalite.requests.names import Place, names_in
+from kafkalite.requests.names import Place, names_in, shown_topic
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.errors import ErrorCode
@@ -108,8 +108,6 @@ def named(body: Any, version: int, topics: Topics) -> str:
 
 
 def _shown(place: Place, topics: Topics) -> str:
-    topic, partition = place
-    if not isinstance(topic, str):
-        found = topics.by_id(topic)
-        topic = str(topic) if found is None else found.name
+    named, partition = place
+    topic = shown_topic(named, topics.name_of)
     return topic if partition is None else f"{topic}-{partition}"

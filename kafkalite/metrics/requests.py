@@ -126,8 +126,7 @@ class RequestMetrics:
                     errors[row[1]] += 1
             if size:
                 if not name:
-                    topic = services.topics.by_id(topic_id)
-                    name = "" if topic is None else topic.name
+                    name = services.topics.name_of(topic_id) or ""
                 self._sent_bytes[name] = self._sent_bytes.get(name, 0) + size
 
     def _count_ended(

@@ -21,10 +21,7 @@ from kafkalite.log.loggers import logger_of
 from kafkalite.quorum.channel import ControllerChannel, NoController
 from kafkalite.quorum.registration import Registration, RegistrationRefused
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.messages.broker_heartbeat import (
-    BrokerHeartbeatRequest,
-    BrokerHeartbeatResponse,
-)
+from kafkalite.wire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
 
 logger = logger_of(__name__)
 

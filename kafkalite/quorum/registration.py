@@ -12,11 +12,7 @@ from uuid import UUID, uuid4
 
 from kafkalite.log.loggers import logger_of
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.messages.broker_registration import (
-    BrokerRegistrationRequest,
-    Feature,
-    Listener,
-)
+from kafkalite.wire.messages.broker_registration import BrokerRegistrationRequest, Feature, Listener
 
 logger = logger_of(__name__)
 

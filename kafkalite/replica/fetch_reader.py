@@ -8,20 +8,12 @@ from typing import TYPE_CHECKING, Final
 from kafkalite.config import RACK_AWARE_SELECTOR
 from kafkalite.log.leader_epochs import UNDEFINED_EPOCH
 from kafkalite.log.open_files import close_slices
-from kafkalite.replica.fetch_sessions import (
-    FIRST_TOPIC_ID_VERSION,
-    NO_REPLICA,
-    FetchTarget,
-    PartitionResponses,
-)
+from kafkalite.replica.fetch_sessions import NO_REPLICA, FetchTarget, PartitionResponses
 from kafkalite.replica.partition import is_isolation_level, is_read_committed
 from kafkalite.requests.context import RequestContext
+from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.fetch import (
-    AbortedTransactionRow,
-    FetchRequestRow,
-    PartitionDataRow,
-)
+from kafkalite.wire.messages.fetch import AbortedTransactionRow, FetchRequestRow, PartitionDataRow
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
@@ -86,7 +78,7 @@ class FetchReader:
         self._topics = topics
         self._node_id = context.node_id
         self._may_read = context.may_read
-        self._uses_topic_ids = context.api_version >= FIRST_TOPIC_ID_VERSION
+        self._uses_topic_ids = context.api_version >= FETCH_BY_ID_SINCE
         self._leader_only = context.api_version < _FIRST_FOLLOWER_VERSION
         self._has_level = is_isolation_level(isolation_level)
         self._committed_only = is_read_committed(isolation_level)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafkalite.requests.slices import Steps, cut
+from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ FINAL_EPOCH: Final = -1
 _NO_SESSION_YET: Final = (FIRST_EPOCH, FINAL_EPOCH)
 NO_REPLICA: Final = -1
 _MAX_EPOCH: Final = 2**31 - 1
-FIRST_TOPIC_ID_VERSION: Final = 13
 REPLICA_STATE_SINCE: Final = 15
 _IDS_OF_A_PART: Final = (2**31 - 1) // 8
 # A session unused for so long gives way to any other; one younger than that is never pushed out by
@@ -42,6 +42,11 @@ _IDS_OF_A_PART: Final = (2**31 - 1) // 8
 EVICTION_SECONDS: Final = 120.0
 
 TargetKey = tuple[str | UUID, int]
+
+
+def next_epoch(epoch: int) -> int:
+    """The epoch of a session's next request; the one after the last is 1."""
+    return epoch + 1 if epoch < _MAX_EPOCH else 1
 
 
 @dataclass(slots=True)
@@ -292,7 +297,7 @@ class FetchSessionCache:
         return OpeningFetch(
             targets,
             self,
-            uses_topic_ids=api_version >= FIRST_TOPIC_ID_VERSION,
+            uses_topic_ids=api_version >= FETCH_BY_ID_SINCE,
             is_of_broker=replica_id >= 0,
         )
 
@@ -303,7 +308,7 @@ class FetchSessionCache:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != request[8]:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
-        if session.uses_topic_ids != (api_version >= FIRST_TOPIC_ID_VERSION):
+        if session.uses_topic_ids != (api_version >= FETCH_BY_ID_SINCE):
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         return session
 
@@ -317,7 +322,7 @@ class FetchSessionCache:
         self._sessions[session.session_id] = session
         session.used_at = self._clock()
         epoch = request[8]
-        session.epoch = epoch + 1 if epoch < _MAX_EPOCH else 1
+        session.epoch = next_epoch(epoch)
         return IncrementalFetch(session)
 
     def open(

@@ -21,8 +21,10 @@ from kafkalite.wire.messages.produce import (
     TopicProduceDataRow,
 )
 from kafkalite.wire.record_batch import (
+    COMPRESSION_MASK,
     HEADER_BYTES,
     LOG_OVERHEAD,
+    LOW_ATTRIBUTES_POSITION,
     MAGIC,
     TRANSACTIONAL_FLAG,
 )
@@ -38,10 +40,7 @@ _unpack_length_and_magic: Final = Struct(">i4xB").unpack_from
 _unpack_up_to_attributes: Final = Struct(">i4xB4xH").unpack_from
 _UP_TO_MAGIC_BYTES: Final = 17
 _SMALLEST_LENGTH: Final = 14
-# The codec is in the low bits of the attributes, whose low byte is byte 22.
-_CODEC_MASK: Final = 7
 _ZSTD: Final = 4
-_LOW_ATTRIBUTES: Final = 22
 
 # Producer id and epoch. An id whose first byte is this or more is negative: there is no producer.
 _PRODUCER: Final = slice(43, 53)
@@ -103,7 +102,7 @@ def look_at(
                 are_whole = False
                 if not has_transactional and (problem := _unreadable(records)):
                     return Batches(problem, are_whole, has_transactional, producers)
-            elif attributes & _CODEC_MASK >= _ZSTD and api_version < _FIRST_ZSTD_VERSION:
+            elif attributes & COMPRESSION_MASK >= _ZSTD and api_version < _FIRST_ZSTD_VERSION:
                 are_whole = False
             if attributes & TRANSACTIONAL_FLAG:
                 has_transactional = True
@@ -192,7 +191,7 @@ def is_transactional(records: InMemory) -> bool:
     """True if a batch says that it belongs to a transaction. One cut short is left to the log."""
     if len(records) < HEADER_BYTES:
         return False
-    return bool(records[_LOW_ATTRIBUTES] & TRANSACTIONAL_FLAG)
+    return bool(records[LOW_ATTRIBUTES_POSITION] & TRANSACTIONAL_FLAG)
 
 
 def check_shape(records: InMemory | None, api_version: int) -> InMemory:
@@ -212,7 +211,7 @@ def check_shape(records: InMemory | None, api_version: int) -> InMemory:
     if size > len(records) or magic != MAGIC:
         raise KafkaError(ErrorCode.INVALID_RECORD)
     if api_version < _FIRST_ZSTD_VERSION:
-        _check_codec(records[_LOW_ATTRIBUTES] & _CODEC_MASK)
+        _check_codec(records[LOW_ATTRIBUTES_POSITION] & COMPRESSION_MASK)
     if size < len(records):
         if _is_whole(records[size:]):
             raise KafkaError(ErrorCode.INVALID_RECORD)

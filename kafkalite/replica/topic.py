@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from uuid import UUID
 
 from kafkalite.cluster.image import NO_LEADER, NewPartitions
+from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.log.loggers import logger_of
 from kafkalite.requests.slices import Steps
 from kafkalite.requests.topic_names import INTERNAL_TOPICS
@@ -60,6 +61,10 @@ class Topic:
     def partition(self, index: int) -> Partition | None:
         """A partition by its index, None if there is none."""
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
+
+    def coordinating(self, key: str) -> Partition:
+        """The partition of an internal topic whose leader coordinates what has this key."""
+        return self.partitions[partition_of_key(key, len(self.partitions))]
 
 
 def telling_of_growth(changes: Iterable[object], topics: Mapping[UUID, Topic]) -> Steps[None]:

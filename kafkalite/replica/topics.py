@@ -83,9 +83,14 @@ class Topics:
         """A topic by id."""
         return self._by_id.get(topic_id)
 
-    def partition(self, name: str, index: int) -> Partition:
-        """A partition by topic and index. Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION)."""
-        topic = self.by_name.get(name)
+    def name_of(self, topic_id: UUID) -> str | None:
+        """The name of a topic, by its id."""
+        topic = self._by_id.get(topic_id)
+        return None if topic is None else topic.name
+
+    def partition(self, where: str | UUID, index: int) -> Partition:
+        """A partition by its topic's name or id. Raises KafkaError(UNKNOWN_TOPIC_OR_PARTITION)."""
+        topic = self.by_name.get(where) if isinstance(where, str) else self._by_id.get(where)
         found = topic.partition(index) if topic else None
         if found is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
@@ -201,7 +206,8 @@ class Topics:
         for topic in going:
             tell_of_end(topic)
             for partition in topic.partitions:
-                self._delete_partition(partition)
+                partition.deleted()
+                self._logs.delete(partition.topic, partition.index, partition.log)
                 yield None
 
     def growing(self, growth: Growth, *, validate_only: bool = False) -> WaitingSteps[None]:
@@ -271,8 +277,7 @@ class Topics:
                     configured.add(record.resource_name)
             elif isinstance(record, TopicRecord):
                 new.add(record.name)
-                state = self._cluster.image.topics_by_id.get(record.topic_id)
-                if state is not None:
+                if (state := self._cluster.image.topics_by_id.get(record.topic_id)) is not None:
                     self._take_in(state)
             elif isinstance(record, NewPartitions):
                 self._open_partitions(self._by_id[record.topic_id])
@@ -305,11 +310,9 @@ class Topics:
         if len(topic.partitions) == len(topic.states):
             return
         config_on = log_configs(self._cluster.config, topic)
-        for index in range(len(topic.partitions), len(topic.states)):
-            state = topic.states[index]
-            topic.partitions.append(
-                self._open_partition(topic, index, state, config_on(state.leader_id))
-            )
+        for index, state in enumerate(topic.states[len(topic.partitions) :], len(topic.partitions)):
+            config = config_on(state.leader_id)
+            topic.partitions.append(self._open_partition(topic, index, state, config))
 
     def _open_partition(
         self, topic: Topic, index: int, state: PartitionState, config: LogConfig
@@ -363,10 +366,6 @@ class Topics:
         """The topic is gone; its partitions are closed by the change that deletes it."""
         topic = self._by_id.pop(topic_id)
         del self.by_name[topic.name]
-
-    def _delete_partition(self, partition: Partition) -> None:
-        partition.deleted()
-        self._logs.delete(partition.topic, partition.index, partition.log)
 
     def _configure(self, topic: Topic | None) -> None:
         self._was_configured = True

@@ -22,12 +22,7 @@ from kafkalite.replication.replica import Replica, ReplicationConfig
 from kafkalite.requests.purgatory import wait_until
 from kafkalite.requests.slices import in_slices_of_task
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.fetch import (
-    FetchPartition,
-    FetchRequest,
-    FetchResponse,
-    ReplicaState,
-)
+from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, ReplicaState
 from kafkalite.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,

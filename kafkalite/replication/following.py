@@ -13,12 +13,7 @@ from kafkalite.log.follower_append import appending_as_follower
 from kafkalite.log.log import Log
 from kafkalite.log.loggers import logger_of
 from kafkalite.peers.in_memory import in_memory
-from kafkalite.replication.fetch_state import (
-    UNKNOWN_EPOCH,
-    OutOfRange,
-    cut_offset,
-    out_of_range,
-)
+from kafkalite.replication.fetch_state import UNKNOWN_EPOCH, OutOfRange, cut_offset, out_of_range
 from kafkalite.replication.replica import Replica
 from kafkalite.requests.slices import WaitingSteps
 from kafkalite.wire.errors import ErrorCode, KafkaError

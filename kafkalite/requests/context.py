@@ -133,7 +133,7 @@ class RequestContext(Struct):
     client_software: tuple[str, str] = ("unknown", "unknown")
     # The members of groups, by group and member id, that were heard of over this connection.
     members: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-    # The fault that a test has put in the way of this request, and whether it is never answered.
+    # The fault that applies to this request, and whether the request is never answered.
     fault: str = ""
     is_silent: bool = False
 

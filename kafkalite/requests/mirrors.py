@@ -181,7 +181,8 @@ def mirror_of(api_key: ApiKey, request: object) -> Mirror | None:
 
 
 def each_once(mirror: Mirror, elements: Iterable[Any]) -> Steps[list[Any]]:
-    """Elements that are answered alike as one, and none that has nothing in it.
+    """The elements, merged where their answers are the same, without those that have nothing in
+    them.
 
     Lists in elements are put together in the first, but for those of a marker, where the last
     counts.

@@ -7,15 +7,18 @@ something are looked up once; a request is then walked along these only.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard, cast
 from uuid import UUID
 
+from kafkalite.wire.api_keys import CoordinatorType
 from kafkalite.wire.fields import NO_UUID, records
 from kafkalite.wire.record_batch import HEADER_BYTES, RecordBatch
 from kafkalite.wire.schema import Field, Shape, fields_of
 
+# The name of a topic id, if a topic has it.
+TopicName = Callable[[UUID], str | None]
 # A topic's name or id, and a partition if one was named.
 Place = tuple[str | UUID, int | None]
 
@@ -30,10 +33,8 @@ _TOPIC_LISTS: Final = frozenset({"topic_names", "subscribed_topic_names"})
 _TOPIC_NAMES: Final = ("topic", "topic_name", "name")
 _PARTITION_LISTS: Final = frozenset({"partitions", "partition_data", "partition_indexes"})
 _PARTITION_NUMBERS: Final = ("partition", "partition_index", "index", "partition_id")
-# Kafka's ConfigResource.Type.TOPIC, and FindCoordinator's key types.
+# Kafka's ConfigResource.Type.TOPIC.
 TOPIC_RESOURCE: Final = 2
-_GROUP_KEY: Final = 0
-_TRANSACTION_KEY: Final = 1
 
 _KINDS: Final = {
     "groups": _GROUP_FIELDS,
@@ -63,6 +64,11 @@ def names_in(body: object, version: int) -> Names:
     if hasattr(body, "coordinator_keys"):
         _add_coordinator_keys(body, names)
     return names
+
+
+def shown_topic(topic: str | UUID, topic_name: TopicName) -> str:
+    """A topic's name; the id as text where no topic has it."""
+    return topic if isinstance(topic, str) else topic_name(topic) or str(topic)
 
 
 def records_in(body: Any) -> Iterator[tuple[Place, bytes | memoryview]]:
@@ -192,7 +198,7 @@ def _is_list(value: object) -> TypeGuard[list[Any]]:
 
 
 def named(value: Any) -> dict[str, Any] | None:
-    """The fields of an object as JSON has them; None if it is none."""
+    """The fields of a JSON object; None if the value is not one."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
@@ -228,7 +234,7 @@ def _add_producer(partition: Any, names: Names) -> None:
 
 def _add_coordinator_keys(body: Any, names: Names) -> None:
     keys = {*body.coordinator_keys, *((body.key,) if body.key else ())}
-    if body.key_type == _GROUP_KEY:
+    if body.key_type == CoordinatorType.GROUP:
         names.groups |= keys
-    elif body.key_type == _TRANSACTION_KEY:
+    elif body.key_type == CoordinatorType.TRANSACTION:
         names.transactional_ids |= keys

@@ -18,11 +18,9 @@ from kafkalite.requests.slices import Steps, at_once, mapped_in_steps
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.error_messages import default_message
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.errors import ERROR_FIELDS, ErrorCode
 from kafkalite.wire.schema import LAST_VERSION, Field, fields_of
 
-# The fields that have an answer's error.
-ERRORS: Final = ("error_code", "partition_error_code")
 # The first versions that say the error for the whole only, where they have a field for it, though
 # their elements could say it, too.
 _AT_THE_TOP_SINCE: Final = {
@@ -203,7 +201,7 @@ def _say(
 ) -> bool:
     """Tells whether the answer has a field for the error."""
     _give(answer, fields, version, {"error_message": message})
-    for name in ERRORS:
+    for name in ERROR_FIELDS:
         if name in fields and fields[name].is_in(version):
             setattr(answer, name, code)
             return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import islice
@@ -14,6 +15,7 @@ import trio
 
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import in_disk_thread
+from kafkalite.wire.rows import LargeResponse
 from kafkalite.wire.schema import FIELDS, KeptRow, Shape, fields_of
 
 A = TypeVar("A")
@@ -143,9 +145,9 @@ def at_once(steps: WaitingSteps[T]) -> T:
             wait()
 
 
-def begun(steps: Steps[T]) -> T | None:
-    """The result of work that may turn out to be short; None if it is to go on in slices."""
-    for _ in range(AT_ONCE):
+def begun(steps: Steps[T], most: int = AT_ONCE) -> T | None:
+    """The result of work that may turn out to be short; None if it takes more steps than `most`."""
+    for _ in range(most):
         try:
             next(steps)
         except StopIteration as done:
@@ -175,6 +177,11 @@ async def briefly_or_in_slices(steps: WaitingSteps[T], context: RequestContext) 
     if wait is not None:
         await in_disk_thread(wait)
     return await in_slices_of_task(steps)
+
+
+async def large_response(steps: WaitingSteps[Any], context: RequestContext) -> LargeResponse:
+    """The same for a row that may be so large that it is built in slices, too."""
+    return LargeResponse(await briefly_or_in_slices(steps, context))
 
 
 async def in_slices_of_task(steps: WaitingSteps[T]) -> T:
@@ -228,6 +235,15 @@ def mapped(work: Callable[[A], T], items: Iterable[A]) -> Steps[list[T]]:
         results.append(work(item))
         yield
     return results
+
+
+def counted(items: Iterable[A]) -> Steps[Counter[A]]:
+    """The number of times that each comes, in the order of the first."""
+    counts: Counter[A] = Counter()
+    for some in batches(items):
+        counts.update(some)
+        yield
+    return counts
 
 
 def mapped_in_steps(work: Callable[[A], Steps[T]], items: Iterable[A]) -> Steps[list[T]]:

@@ -13,7 +13,7 @@ SHARE_STATE_TOPIC: Final = "__share_group_state"
 METADATA_TOPIC: Final = "__cluster_metadata"
 INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC})
 
-_MAX_NAME_LENGTH: Final = 249
+MAX_NAME_LENGTH: Final = 249
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
 
@@ -24,8 +24,8 @@ def validate_topic_name(name: str) -> None:
         reason = "the empty string is not allowed"
     elif name in (".", ".."):
         reason = f"'{name}' is not allowed"
-    elif len(name) > _MAX_NAME_LENGTH:
-        reason = f"the length of '{name}' is longer than the max allowed length {_MAX_NAME_LENGTH}"
+    elif len(name) > MAX_NAME_LENGTH:
+        reason = f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
     elif not _LEGAL_NAME.fullmatch(name):
         reason = (
             f"'{name}' contains one or more characters other than ASCII alphanumerics, "

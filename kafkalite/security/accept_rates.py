@@ -9,15 +9,11 @@ Source: Kafka's ConnectionQuotas.
 
 from __future__ import annotations
 
-from typing import Final
-
 from kafkalite.config import BrokerConfig
-from kafkalite.config.connection_limits import RATE, protected_listener
-from kafkalite.config.listener_configs import ListenerConfigs
+from kafkalite.config.connection_limits import ALL_LISTENERS, RATE, limit_of, protected_listener
 from kafkalite.security.rates import Rate, Window
 
 # The name that stands for all listeners of a node.
-_ALL: Final = ""
 
 
 class AcceptRates:
@@ -45,7 +41,7 @@ class AcceptRates:
     def _keys(self, node_id: int, listener: str) -> list[tuple[int, str]]:
         keys = [(node_id, listener)]
         if listener != self._of_brokers:
-            keys.append((node_id, _ALL))
+            keys.append((node_id, ALL_LISTENERS))
         return keys
 
     def _recorded(self, key: tuple[int, str], value: float, now_ms: int) -> int:
@@ -56,9 +52,6 @@ class AcceptRates:
     def _limit(self, node_id: int, listener: str) -> int:
         found = self._limits.get((node_id, listener))
         if found is None:
-            if listener == _ALL:
-                found = self._config.integer(RATE, node_id)
-            else:
-                found = ListenerConfigs(self._config, listener, node_id).integer(RATE)
+            found = limit_of(self._config, RATE, node_id, listener)
             self._limits[node_id, listener] = found
         return found

@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Self
 from uuid import UUID
 
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import invalid_request
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
 
 if TYPE_CHECKING:
@@ -177,31 +177,27 @@ class Acl:
 def validate_name(acl: Acl) -> None:
     """Raise KafkaError(INVALID_REQUEST) for an entry that no controller is asked for (AclApis)."""
     if acl.resource_type is ResourceType.CLUSTER and acl.resource_name != CLUSTER_NAME:
-        raise _invalid(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
+        raise invalid_request(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not acl.resource_name:
-        raise _invalid("Invalid empty resource name")
+        raise invalid_request("Invalid empty resource name")
 
 
 def validate_new(acl: Acl) -> None:
     """Raise KafkaError(INVALID_REQUEST) for an entry that cannot be created (AclControlManager)."""
     validate_name(acl)
     if acl.resource_type in (ResourceType.UNKNOWN, ResourceType.ANY):
-        raise _invalid(f"Invalid resourceType {acl.resource_type.name}")
+        raise invalid_request(f"Invalid resourceType {acl.resource_type.name}")
     if acl.pattern_type not in (PatternType.LITERAL, PatternType.PREFIXED):
-        raise _invalid(f"Invalid patternType {acl.pattern_type.name}")
+        raise invalid_request(f"Invalid patternType {acl.pattern_type.name}")
     if acl.operation in (Operation.UNKNOWN, Operation.ANY):
-        raise _invalid(f"Invalid operation {acl.operation.name}")
+        raise invalid_request(f"Invalid operation {acl.operation.name}")
     if acl.permission not in (Permission.DENY, Permission.ALLOW):
-        raise _invalid(f"Invalid permissionType {acl.permission.name}")
+        raise invalid_request(f"Invalid permissionType {acl.permission.name}")
     if ":" not in acl.principal:
-        raise _invalid(
+        raise invalid_request(
             f"Could not parse principal from `{acl.principal}` (no colon is present separating "
             "the principal type from the principal name)"
         )
-
-
-def _invalid(message: str) -> KafkaError:
-    return KafkaError(ErrorCode.INVALID_REQUEST, message)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,13 @@ once. Logging in again is KIP-368. Sources: Kafka's SaslServerAuthenticator, Kaf
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final, Protocol, TypeVar
+from typing import Final, Protocol
 
 from kafkalite.requests.principal import USER_TYPE, Principal
+from kafkalite.requests.slices import begun
 from kafkalite.security.sasl.mechanism import BadCredentials, SaslFailure, SaslServer
 from kafkalite.wire.api_codec import codec_of
 from kafkalite.wire.api_keys import ApiKey
@@ -48,8 +49,6 @@ MIN_REAUTHENTICATION_SECONDS: Final = 1.0
 _MAX_SESSION_MS: Final = (2**63 - 1) // 1_000_000
 # Slices of a parser that together have FEW_ELEMENTS tagged fields: some 2 ms.
 _MOST_SLICES: Final = FEW_ELEMENTS // 127
-
-T = TypeVar("T")
 
 
 class State(Enum):
@@ -354,19 +353,11 @@ def _request_of(frame: InMemory) -> Request:
     except ManyElements:
         raise too_many_elements(FEW_ELEMENTS) from None
     except Malformed:  # or just odd, and large
-        client_id, body = _drained_if_few(codec.parse_in_slices(frame))
+        parsed = begun(codec.parse_in_slices(frame), _MOST_SLICES + 1)
+        if parsed is None:
+            raise too_many_elements(FEW_ELEMENTS) from None
+        client_id, body = parsed
     return Request(codec.api_key, version, correlation_id, client_id, body)
-
-
-def _drained_if_few(steps: Generator[None, None, T]) -> T:
-    """The result of a parser in slices, unless it takes more of them than the loop has time for."""
-    for _ in range(_MOST_SLICES + 1):
-        try:
-            next(steps)
-        except StopIteration as done:
-            result: T = done.value
-            return result
-    raise too_many_elements(FEW_ELEMENTS)
 
 
 def _encoded(request: Request, body: object) -> list[Records]:

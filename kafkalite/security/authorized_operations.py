@@ -28,4 +28,6 @@ CLUSTER_OPERATIONS: Final = _bits(
     _ALTER_CONFIGS,
     _IDEMPOTENT_WRITE,
 )
+# For a client that did not ask.
+NOT_ASKED: Final = -0x80000000
 GROUP_OPERATIONS: Final = _bits(_READ, _DELETE, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS)

@@ -26,6 +26,7 @@ from uuid import UUID
 
 from kafkalite.log.loggers import logger_of
 from kafkalite.requests.principal import Principal, parse_principal
+from kafkalite.requests.topic_names import MAX_NAME_LENGTH
 from kafkalite.security.acls import (
     WILDCARD,
     WILDCARD_PRINCIPAL,
@@ -50,7 +51,6 @@ _IMPLY_DESCRIBE_CONFIGS: Final = frozenset({Operation.DESCRIBE_CONFIGS, Operatio
 # Decisions that are kept; beyond this all are forgotten. Those on longer names, which a client may
 # make up, are not kept.
 _MAX_DECISIONS: Final = 20_000
-_MAX_NAME: Final = 249
 
 _Decision = tuple[bool, str]
 # A principal, its host, an operation, a type of resource, and a name.
@@ -175,7 +175,7 @@ class Authorizer:
         decision = self._decisions.get(question)
         if decision is None:
             decision = self._decide(question)
-            if len(name) <= _MAX_NAME and len(question[0]) <= _MAX_NAME:
+            if len(name) <= MAX_NAME_LENGTH and len(question[0]) <= MAX_NAME_LENGTH:
                 if len(self._decisions) >= _MAX_DECISIONS:
                     self._decisions.clear()
                 self._decisions[question] = decision
@@ -202,7 +202,7 @@ class Authorizer:
         found = self._anywhere.get(question)
         if found is None:
             found = self._look_anywhere(*question)
-            if len(question[0]) <= _MAX_NAME:
+            if len(question[0]) <= MAX_NAME_LENGTH:
                 if len(self._anywhere) >= _MAX_DECISIONS:
                     self._anywhere.clear()
                 self._anywhere[question] = found

@@ -1,8 +1,8 @@
 """JAAS lines: `org.apache.kafka...PlainLoginModule required user_alice="secret";`.
 
 The line is cut into tokens as Java's StreamTokenizer does it, with the settings of Kafka's
-JaasConfig: words, quoted strings with escapes, comments by `/`, `//` and `/*`; numbers are no
-words, so that an unquoted number is no value.
+JaasConfig: words, quoted strings with escapes, comments by `/`, `//` and `/*`; an unquoted number
+is not a word, so it cannot be a value.
 """
 
 from __future__ import annotations

@@ -23,13 +23,7 @@ from kafkalite.security.jaas import (
     parse_jaas,
 )
 from kafkalite.security.sasl import scram
-from kafkalite.security.sasl.jwks import (
-    FileKeys,
-    KeysUnavailable,
-    RefreshTimes,
-    UrlKeys,
-    file_of,
-)
+from kafkalite.security.sasl.jwks import FileKeys, KeysUnavailable, RefreshTimes, UrlKeys, file_of
 from kafkalite.security.sasl.oauthbearer import OAUTHBEARER, OAuthBearerServer
 from kafkalite.security.sasl.plain import PLAIN, PlainServer, passwords_of
 from kafkalite.security.sasl.scram import Credentials, ScramMechanism, ScramServer

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.config.listener_configs import PREFIX, STORES, ListenerConfigs
+from kafkalite.config.listeners import WITH_SASL
 from kafkalite.log.loggers import logger_of
 
 # Modules that most brokers do not need are imported at their first use.
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 # The room's: operators know its name.
 logger = logger_of("kafkalite.security.security")
 
-SASL: Final = frozenset({"SASL_PLAINTEXT", "SASL_SSL"})
 _ERRORS: Final = "org.apache.kafka.common"
 
 
@@ -123,7 +123,7 @@ class RunningListener:
 
     def _reading(self, config: BrokerConfig, texts: Mapping[str, str]) -> _Reading:
         configs = ListenerConfigs(config, self.name, self._node_id, texts)
-        return _Reading(configs, texts, with_sasl=self.made.protocol in SASL)
+        return _Reading(configs, texts, with_sasl=self.made.protocol in WITH_SASL)
 
     def _with_stores_of(self, dynamic: Mapping[str, str]) -> Mapping[str, str]:
         """The configs of its start, with other stores."""

@@ -17,6 +17,7 @@ import trio
 
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.config.listener_configs import ListenerConfigs
+from kafkalite.config.listeners import WITH_SASL, WITH_TLS
 from kafkalite.config.quorum import PeerListener
 from kafkalite.peers.exchange import Exchange
 from kafkalite.peers.link import Address, Connect, Connection, connect_tcp, exchanged
@@ -36,9 +37,9 @@ _SHARE_OF_SESSION: Final = 0.85
 def peer_connect(config: BrokerConfig, peers: PeerListener) -> Connect:
     """The way to connect to nodes at a secured listener. Raises ConfigError."""
     protocol = peers.security_protocol
-    stores = _Stores(config, peers.listener) if protocol in ("SSL", "SASL_SSL") else None
+    stores = _Stores(config, peers.listener) if protocol in WITH_TLS else None
     login: Callable[[], SaslClient] | None = None
-    if protocol.startswith("SASL_"):
+    if protocol in WITH_SASL:
         configs = ListenerConfigs(config, peers.listener, config.node_id)
         jaas_file = JaasFile(config.string("kafkalite.jaas.file"))
         try:

@@ -18,12 +18,7 @@ from kafkalite.config.definition import no_java_class
 from kafkalite.config.listener_configs import ListenerConfigs
 from kafkalite.security.jaas import JaasEntry
 from kafkalite.security.listener_sasl import MODULES, jaas_entry
-from kafkalite.security.sasl.client import (
-    OAuthBearerClient,
-    PlainClient,
-    SaslClient,
-    ScramClient,
-)
+from kafkalite.security.sasl.client import OAuthBearerClient, PlainClient, SaslClient, ScramClient
 from kafkalite.security.sasl.jwks import file_of
 from kafkalite.security.sasl.mechanism import SaslFailure
 from kafkalite.security.sasl.oauthbearer import OAUTHBEARER

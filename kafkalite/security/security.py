@@ -13,8 +13,9 @@ from uuid import UUID
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.config.definition import no_java_class
 from kafkalite.config.listener_configs import PREFIX, ListenerConfigs
+from kafkalite.config.listeners import WITH_SASL, WITH_TLS
 from kafkalite.log.loggers import logger_of
-from kafkalite.security.listener_security import SASL, ListenerSecurity, RunningListener, read_tls
+from kafkalite.security.listener_security import ListenerSecurity, RunningListener, read_tls
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord
 from kafkalite.wire.messages.stored.delegation_token_record import DelegationTokenRecord
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 logger = logger_of(__name__)
 
-TLS: Final = frozenset({"SSL", "SASL_SSL"})
 _DEFAULT_PRINCIPAL_BUILDERS: Final = (
     None,
     "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder",
@@ -217,8 +217,10 @@ class Security:
         try:
             return ListenerSecurity(
                 protocol,
-                read_tls(configs, with_sasl=protocol in SASL) if protocol in TLS else None,
-                self._mechanisms(configs, name) if protocol in SASL else None,
+                read_tls(configs, with_sasl=protocol in WITH_SASL)
+                if protocol in WITH_TLS
+                else None,
+                self._mechanisms(configs, name) if protocol in WITH_SASL else None,
                 _principals(configs) if protocol == "SSL" else None,
                 configs.integer("sasl.server.max.receive.size"),
                 configs.integer("connection.failed.authentication.delay.ms") / 1000,

@@ -6,7 +6,7 @@ only if their rule has more to say than yes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import UUID
@@ -21,7 +21,7 @@ from kafkalite.security.authorization.rules import Asked, Finish, Rule, Verdict
 from kafkalite.security.authorization.table import AUTHORIZATION, FETCH_NEED
 from kafkalite.security.authorizer import Authorizer
 from kafkalite.server.gates import Gate
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import PRODUCE_BY_ID_SINCE, ApiKey
 from kafkalite.wire.api_messages import request_class, response_class
 from kafkalite.wire.messages.fetch import FetchRequestRow
 from kafkalite.wire.messages.produce import ProduceRequestRow
@@ -33,15 +33,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _MayRead = Callable[[str], bool]
 _CONSUMER: Final = -1
-# The first version of Produce that names topics by id.
-_TOPIC_IDS_SINCE: Final = 13
 _LARGE_BYTES: Final = 32 * 1024
 _SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 # Their members may subscribe to a regular expression, or join a group of such.
 _SUBSCRIBING: Final = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.JOIN_GROUP)
 # As any error, it closes: the only sign there is.
 _REFUSED_IN_SILENCE: Final = "a Produce with acks=0 was refused by an ACL"
-# The APIs of each type of groups. Where that is switched off, all hear so, whatever they may do.
+# The APIs of each type of groups. If a type is switched off, every client is told so, authorized or
+# not.
 _TYPE_OF: Final = {
     **dict.fromkeys((ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE), "consumer"),
     **dict.fromkeys((ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE), "streams"),
@@ -72,8 +71,7 @@ class _Topics:
         return [topic.name for topic in self._services.topics.all()]
 
     def name_of(self, topic_id: UUID) -> str | None:
-        topic = self._services.topics.by_id(topic_id)
-        return None if topic is None else topic.name
+        return self._services.topics.name_of(topic_id)
 
     def id_of(self, name: str) -> UUID | None:
         topic = self._services.topics.get(name)
@@ -96,12 +94,8 @@ def authorize_gate(authorizer: Authorizer) -> Gate:
         authorized = _authorized(authorizer, api, rule, handle)
         if api.key is ApiKey.PRODUCE:
             return _producing(authorizer, handle, authorized)
-        if api.key in _SHARING:
-            return _sharing(authorizer, authorized)
-        if api.key is ApiKey.STREAMS_GROUP_HEARTBEAT:
-            return _streaming(authorizer, authorized)
-        if api.key in _SUBSCRIBING:
-            return _subscribing(authorizer, authorized)
+        if api.key in _ASKING:
+            return _asking(authorizer, authorized, *_ASKING[api.key])
         return authorized
 
     return gate
@@ -235,7 +229,7 @@ def _producing(authorizer: Authorizer, handle: Handler, authorized: Handler) -> 
         if not isinstance(may, Permits) or may.principal is not context.principal:
             may = context.may_write = _permits(authorizer, context, Operation.WRITE)
         for name, topic_id, _ in topics:
-            if context.api_version >= _TOPIC_IDS_SINCE:
+            if context.api_version >= PRODUCE_BY_ID_SINCE:
                 topic = services.topics.by_id(topic_id)
                 if topic is None:
                     continue
@@ -262,41 +256,25 @@ def _fetching(authorizer: Authorizer, handle: Handler) -> Handler:
     return fetch
 
 
-def _sharing(authorizer: Authorizer, authorized: Handler) -> Handler:
-    """Share groups: as Fetch, for those who may read the group."""
+def _asking(
+    authorizer: Authorizer, authorized: Handler, name: str, may: Callable[[Access], _MayRead]
+) -> Handler:
+    """A handler that asks for single topics by this field of the context."""
 
-    def share(services: Services, context: RequestContext, request: Any) -> Any:
-        context.may_read = _may_consume(_access(authorizer, context))
+    def asking(services: Services, context: RequestContext, request: Any) -> Any:
+        setattr(context, name, may(_access(authorizer, context)))
         return authorized(services, context, request)
 
-    return share
-
-
-def _streaming(authorizer: Authorizer, authorized: Handler) -> Handler:
-    """Streams groups: internal topics are created for those who may create them."""
-
-    def stream(services: Services, context: RequestContext, request: Any) -> Any:
-        context.may_create = _may_create(_access(authorizer, context))
-        return authorized(services, context, request)
-
-    return stream
-
-
-def _subscribing(authorizer: Authorizer, authorized: Handler) -> Handler:
-    """Regular expressions match what may be described. Kafka only filters: it logs no refusal."""
-
-    def subscribe(services: Services, context: RequestContext, request: Any) -> Any:
-        context.may_describe = _may_describe(_access(authorizer, context))
-        return authorized(services, context, request)
-
-    return subscribe
+    return asking
 
 
 def _may_describe(access: Access) -> _MayRead:
+    """Regular expressions match such topics. Kafka only filters: it logs no refusal."""
     return lambda name: access.may(Operation.DESCRIBE, ResourceType.TOPIC, name, log=False)
 
 
 def _may_create(access: Access) -> _MayRead:
+    """For the internal topics of streams groups."""
     return lambda name: (
         access.may(Operation.CREATE, ResourceType.CLUSTER, log=False)
         or access.may(Operation.CREATE, ResourceType.TOPIC, name)
@@ -304,8 +282,18 @@ def _may_create(access: Access) -> _MayRead:
 
 
 def _may_consume(access: Access) -> _MayRead:
+    """Share groups: as Fetch, for those who may read the group."""
     return lambda name: access.may(FETCH_NEED.operation, FETCH_NEED.resource_type, name)
 
 
 def _may_replicate(access: Access) -> _MayRead:
     return lambda name: access.may(Operation.CLUSTER_ACTION, ResourceType.CLUSTER)
+
+
+_ASKING: Final[Mapping[ApiKey, tuple[str, Callable[[Access], _MayRead]]]] = {
+    **dict.fromkeys(_SHARING, ("may_read", _may_consume)),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: ("may_create", _may_create),
+    # Their members may subscribe to a regular expression, or join a group of such.
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: ("may_describe", _may_describe),
+    ApiKey.JOIN_GROUP: ("may_describe", _may_describe),
+}

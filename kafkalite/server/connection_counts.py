@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Final
 import trio
 
 from kafkalite.config.connection_limits import (
+    ALL_LISTENERS,
     MOST,
     OVERRIDES,
     PER_ADDRESS,
     QUEUED,
     address_overrides,
+    limit_of,
     protected_listener,
 )
 from kafkalite.config.definition import ConfigError
-from kafkalite.config.listener_configs import ListenerConfigs
 from kafkalite.log.loggers import logger_of
 from kafkalite.requests.hosts import host_text
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 # All listeners of a node.
-_ALL: Final = ""
 _NO_ADDRESS: Final = "%s: %s has no address"
 
 
@@ -80,14 +80,14 @@ class ConnectionCounts:
         if self._frame_memory:
             connection.claim_from(self._frame_memory[listener.node_id])
         self._of_listener[listener.node_id, listener.name] += 1
-        self._of_listener[listener.node_id, _ALL] += 1
+        self._of_listener[listener.node_id, ALL_LISTENERS] += 1
         self._of_host[listener.node_id, connection.client_host] += 1
 
     def remove(self, connection: Connection) -> None:
         """Count one that was closed no more."""
         listener = connection.listener
         self._of_listener[listener.node_id, listener.name] -= 1
-        self._of_listener[listener.node_id, _ALL] -= 1
+        self._of_listener[listener.node_id, ALL_LISTENERS] -= 1
         key = (listener.node_id, connection.client_host)
         self._of_host[key] -= 1
         if not self._of_host[key]:
@@ -108,7 +108,7 @@ class ConnectionCounts:
         excess = {
             node_id: count
             for node_id, name in self._of_listener
-            if name == _ALL and (count := self._excess(node_id)) > 0
+            if name == ALL_LISTENERS and (count := self._excess(node_id)) > 0
         }
         found: list[Connection] = []
         for node_id, count in excess.items():
@@ -121,15 +121,12 @@ class ConnectionCounts:
         return found[:most]
 
     def _excess(self, node_id: int) -> int:
-        return self._of_listener[node_id, _ALL] - self._limit(node_id, _ALL)
+        return self._of_listener[node_id, ALL_LISTENERS] - self._limit(node_id, ALL_LISTENERS)
 
     def _limit(self, node_id: int, name: str) -> int:
         found = self._limits.get((node_id, name))
         if found is None:
-            if name == _ALL:
-                found = self._config.integer(MOST, node_id)
-            else:
-                found = ListenerConfigs(self._config, name, node_id).integer(MOST)
+            found = limit_of(self._config, MOST, node_id, name)
             self._limits[node_id, name] = found
         return found
 

@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalite.apis.join_group import NULL_PROTOCOL_NAME_SINCE
-from kafkalite.apis.offset_fetch import GROUP_ERROR_SINCE, SEVERAL_GROUPS_SINCE, refused_offset
+from kafkalite.apis.offset_fetch import GROUP_ERROR_SINCE, refused_offset
 from kafkalite.coordinators.share_coordinator.state_log import coordinator_key
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.requests.topic_names import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import OFFSET_FETCH_BATCHED_SINCE, ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.kafka_uuid import kafka_uuid
 from kafkalite.wire.messages import (
@@ -107,7 +107,7 @@ def _not_fetched(context: RequestContext, made: Any, failed: Failed) -> Any:
     """NOT_COORDINATOR, whatever the reason: older consumers retry on no other code."""
     _, topics, _, groups = row_of(made)
     code = ErrorCode.NOT_COORDINATOR
-    if context.api_version >= SEVERAL_GROUPS_SINCE:
+    if context.api_version >= OFFSET_FETCH_BATCHED_SINCE:
         return 0, (), 0, [(each[0], (), code) if each[0] in failed else each for each in groups]
     if context.api_version >= GROUP_ERROR_SINCE:
         return 0, (), code, ()

@@ -65,7 +65,7 @@ class Dispatcher:
         """`forward` makes the handler of what controllers in other processes decide.
 
         `loads_in_thread`: a handler that is needed for the first time is imported in a thread. A
-        trio that is not ours may have a clock of its own, which does not wait for threads.
+        user's own run of trio may have another clock, which does not wait for threads.
         """
         self._services = services
         self._forward = forward

@@ -2,8 +2,8 @@
 
 `Host.run` takes the place of `trio.run`. The host waits in epoll for sockets and for whatever trio
 wants to be done, which trio says through an eventfd; between two turns of the loop it does that:
-one step of each task that can go on. Nothing of trio's runs during a turn, so that no handler can
-put a task to sleep that is not its own.
+one step of each task that can go on. Trio runs nothing during a turn, so a handler cannot suspend a
+task that is not its own.
 
 Inside a trio that is not ours, `drive` does the same from a task. There each coroutine of a handler
 gets a task from its beginning, as the loop's own must never sleep with it.

@@ -28,7 +28,7 @@ _SEND_BYTES: Final = 1 << 18
 _MAX_CONNECTIONS: Final = 64
 # Longer than any interval in which metrics are scraped.
 _IDLE_SECONDS: Final = 300.0
-# A stream's client that takes nothing for so long has stopped, or has gone without a word.
+# A stream's client that reads nothing for so long has stopped, or is gone.
 _STALLED_SECONDS: Final = 30.0
 # A client that was refused may go on sending for this long: a reset would lose its answer.
 _LINGER_SECONDS: Final = 2.0

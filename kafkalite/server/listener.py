@@ -29,7 +29,7 @@ _TRIES_IN_A_ROW: Final = 20
 
 
 class StartError(Exception):
-    """The broker cannot start; one sentence that names the thing in the way."""
+    """The broker cannot start; one sentence says why."""
 
 
 class Listener(Struct):

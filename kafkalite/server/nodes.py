@@ -7,9 +7,10 @@ controller. Its replicas are the process': other nodes go on with them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kafkalite.cluster.cluster import Endpoint
+from kafkalite.config.listeners import SECURITY_PROTOCOLS
 from kafkalite.requests.slices import at_once
 from kafkalite.server.listener import Listener, open_node_listeners
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.replica.fetch_sessions import FetchSessionCache
     from kafkalite.server.connections import Connections
-
-# The numbers of RegisterBrokerRecord (Kafka's SecurityProtocol).
-SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
 
 
 class Nodes:

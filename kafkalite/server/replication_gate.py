@@ -14,16 +14,12 @@ from typing import TYPE_CHECKING, Any
 import trio
 
 from kafkalite.coordinators.standing import Standing
-from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.server.coordinator_refusals import GUARDS, Guard
 from kafkalite.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from kafkalite.apis import Api, Handler
-    from kafkalite.replica.partition import Partition
     from kafkalite.requests.context import RequestContext
     from kafkalite.server.gates import Gate
     from kafkalite.services import Services
@@ -58,13 +54,12 @@ def _standings(
     For all keys, None, all partitions that are coordinated here, by their numbers.
     """
     topic = services.topics.get(topic_name)
-    partitions: Sequence[Partition] = () if topic is None else topic.partitions
-    count = len(partitions)
+    if topic is None or not topic.partitions:
+        return {}
     if keys is None:
-        named = ((str(each.index), each) for each in partitions)
+        named = ((str(each.index), each) for each in topic.partitions)
     else:
-        ids = keys if count else ()
-        named = ((each, partitions[partition_of_key(each, count)]) for each in ids)
+        named = ((each, topic.coordinating(each)) for each in keys)
     return {key: Standing(each) for key, each in named if each.coordinated_here >= 0}
 
 

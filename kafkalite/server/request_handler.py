@@ -14,7 +14,7 @@ class RequestHandler(Protocol):
     """Answers the frames of connections."""
 
     def respond(self, connection: Connection, frame: InMemory) -> list[Records] | ResponseCoroutine:
-        """The response's chunks, none if there is none, or a coroutine that returns them.
+        """The chunks of the response, an empty list if there is none, or a coroutine of them.
 
         Raises ProtocolViolation, or CloseConnection, to close the connection.
         """

@@ -9,16 +9,16 @@ maybeSendPartitionsToTransactionCoordinator.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kafkalite.apis import txn_offset_commit
-from kafkalite.coordinators.produce_transactions import SECOND_GENERATION_SINCE
+from kafkalite.coordinators.produce_transactions import SECOND_GENERATION_SINCE, VERIFIES
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_joins import FirstAppend, TransactionJoins, join_all
 from kafkalite.replica.produced_batches import check_shape, is_transactional
 from kafkalite.requests.slices import Steps, cut, in_slices
 from kafkalite.requests.suspension import has_to_wait
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import PRODUCE_BY_ID_SINCE, ApiKey
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import NO_SEQUENCE, RecordBatch
 
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
     from kafkalite.wire.messages.produce import ProduceRequestRow
     from kafkalite.wire.messages.txn_offset_commit import TxnOffsetCommitRequestRow
-
-_FIRST_TOPIC_ID_VERSION: Final = 13
-_VERIFIES: Final = "transaction.partition.verification.enable"
 
 
 def transaction_gate(joins: TransactionJoins) -> Gate:
@@ -58,7 +55,7 @@ def _producing(joins: TransactionJoins, handle: Handler) -> Handler:
     ) -> Any:
         adds = context.api_version >= SECOND_GENERATION_SINCE
         appends: list[FirstAppend] = []
-        if adds or services.config.boolean(_VERIFIES, context.node_id):
+        if adds or services.config.boolean(VERIFIES, context.node_id):
             appends = await in_slices(_first_appends(services, context, request), context)
         return await _handled(joins, handle, services, context, request, appends, adds=adds)
 
@@ -117,7 +114,7 @@ def _first_appends(
     wrong."""
     found: list[FirstAppend] = []
     transactional_id = request[0] or ""
-    uses_topic_ids = context.api_version >= _FIRST_TOPIC_ID_VERSION
+    uses_topic_ids = context.api_version >= PRODUCE_BY_ID_SINCE
     for name, topic_id, partitions in request[3]:
         topic = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
         for some in cut(partitions):

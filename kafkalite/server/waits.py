@@ -63,7 +63,7 @@ class Waits:
         channel.resume()
 
     def close(self) -> None:
-        """Wait no longer, nor keep anything alive until a deadline."""
+        """Wait no longer, and let go of what the wait would keep alive."""
         self._watched = None
         if self._timer is not None:
             self._timer.close()

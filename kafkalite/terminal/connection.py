@@ -1,7 +1,7 @@
 """One connection to one broker, for requests that librdkafka has no words for.
 
-The settings are librdkafka's. Some of them are not understood here (GSSAPI, tokens of OIDC, key
-stores); UnknownSetting names the one.
+The settings are librdkafka's. UnknownSetting names one that is not supported here (GSSAPI, tokens
+of OIDC, key stores).
 """
 
 from __future__ import annotations

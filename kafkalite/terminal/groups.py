@@ -120,7 +120,7 @@ def list_groups(
 ) -> None:
     """List the groups: of consumers, share groups, and those of Kafka Streams.
 
-    `kafkalite groups expire` and its sisters are verbs of a control port: docs/testing.md.
+    `kafkalite groups expire` and the like are verbs of a control port: docs/testing.md.
     """
     rows = [
         {

@@ -33,7 +33,7 @@ _quiet: Final = logging.getLogger("kafkalite.terminal.librdkafka")
 
 
 class Refused(click.ClickException):
-    """It is not there, or Kafka does not do it; the message says why."""
+    """Something does not exist, or Kafka refuses; the message says why."""
 
     exit_code = 1
 

@@ -30,7 +30,7 @@ def latest(kafka: Kafka, places: Sequence[Place], out: Output) -> dict[Place, in
 def since(
     kafka: Kafka, places: Sequence[Place], out: Output, timestamp_ms: int
 ) -> dict[Place, int | None]:
-    """The first record that is not older, -1 where all are; None where Kafka does not say."""
+    """The first record that is not older, -1 if all are older; None if Kafka does not say."""
     return _asked(kafka, places, out, library.OffsetSpec.for_timestamp(timestamp_ms))
 
 

@@ -18,10 +18,7 @@ from kafkalite.terminal.connection import BrokerGone, Connection
 from kafkalite.terminal.kafka import Kafka, Refused
 from kafkalite.terminal.login import UnknownSetting
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.messages.describe_configs import (
-    DescribeConfigsRequest,
-    DescribeConfigsResource,
-)
+from kafkalite.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,

@@ -38,7 +38,7 @@ def list_topics(kafka: Kafka, out: Output, internal: bool) -> None:
     """List the topics, with what is in them.
 
     RECORDS is the distance of the offsets: gaps of compaction and of transactions count.
-    `kafkalite topics create` and its sisters are verbs of a control port: docs/testing.md.
+    `kafkalite topics create` and the like are verbs of a control port: docs/testing.md.
     """
     described = [
         each for each in _described(kafka, kafka.topic_names()) if _is_shown(each, internal)

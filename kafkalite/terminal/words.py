@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import difflib
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Final
+
+from kafkalite.config.flags import mistake
 
 WORDS: Final = frozenset(
     {"topic", "tail", "produce", "group", "lag", "configs", "acls", "completion"}
@@ -27,7 +28,6 @@ OTHERS: Final[Mapping[str, str]] = {
     "sweep": "kafkalite.client.sweep_command",
 }
 _LIBRARIES: Final = frozenset({"click", "confluent_kafka", "rich"})
-_MISTAKE: Final = 2
 
 
 def is_for_the_terminal(arguments: Sequence[str]) -> bool:
@@ -45,9 +45,8 @@ def run(arguments: Sequence[str]) -> int:
         done: int = import_module(OTHERS[word]).main(rest)
         return done
     if not is_for_the_terminal(arguments):
-        if (mistake := _unknown(word)) is not None:
-            print(f"kafkalite: {mistake}", file=sys.stderr)
-            return _MISTAKE
+        if (sentence := _unknown(word)) is not None:
+            return mistake(sentence)
         from kafkalite.client.command import main as verb
 
         return verb(arguments)
@@ -85,5 +84,4 @@ def _without(error: ModuleNotFoundError, word: str) -> int:
     missing = (error.name or "").partition(".")[0]
     if missing not in _LIBRARIES:
         raise error
-    print(f"kafkalite: {word} needs {missing}: pip install 'kafkalite[terminal]'", file=sys.stderr)
-    return _MISTAKE
+    return mistake(f"{word} needs {missing}: pip install 'kafkalite[terminal]'")

@@ -11,14 +11,7 @@ from kafkalite.wire.errors import InvalidMessage, ProtocolViolation, WireError
 from kafkalite.wire.fields import FieldType
 from kafkalite.wire.parse_support import MAX_INT32
 from kafkalite.wire.reference.streams import ChunkStream
-from kafkalite.wire.reference.values import (
-    COMPACT_LENGTH,
-    INT8,
-    INT32,
-    VARINT,
-    sized,
-    value_of,
-)
+from kafkalite.wire.reference.values import COMPACT_LENGTH, INT8, INT32, VARINT, sized, value_of
 from kafkalite.wire.schema import UNKNOWN, Field, Shape, fields_of
 
 

@@ -24,13 +24,7 @@ from zlib import crc32
 
 from kafkalite.control.durations import milliseconds
 from kafkalite.control.faults.disk import DiskMatcher, check_disk_rule
-from kafkalite.control.faults.matching import (
-    API_NAMES,
-    Matcher,
-    Missed,
-    Seen,
-    TopicPlace,
-)
+from kafkalite.control.faults.matching import API_NAMES, Matcher, Missed, Seen, TopicPlace
 from kafkalite.control.faults.paths import check_paths
 from kafkalite.control.faults.rule import Action, Rule, check_rule
 from kafkalite.control.problems import Problem, not_found
@@ -215,13 +209,10 @@ class RuleBook:
         """Put a rule behind the others. Raises Problem."""
         if rule.id in self._rules:
             raise Problem("exists", f"there is a fault {rule.id!r} already", value=rule.id)
-        return self._put(rule)
+        return self.replace(rule)
 
     def replace(self, rule: Rule) -> RuleState:
         """Put a rule in the place of the one of the same id, or behind the others."""
-        return self._put(rule)
-
-    def _put(self, rule: Rule) -> RuleState:
         state = self._new_state(rule)
         if state.rule.id not in self._rules and len(self._rules) >= _MOST_RULES:
             raise Problem("too_many", f"there are {_MOST_RULES} faults already")

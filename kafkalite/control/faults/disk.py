@@ -40,7 +40,7 @@ Check = Callable[[str, Path], int | None]
 def check_disk_rule(rule: Rule) -> None:
     """Raises Problem if a rule mixes requests with the disk, or asks for what a disk cannot do."""
     when = rule.when
-    actions = [*rule.do, *(each for turn in rule.sequence for each in turn)]
+    actions = rule.all_actions
     for action in actions:
         if action.errno is not None:
             error_number(action.errno)

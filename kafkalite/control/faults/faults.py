@@ -57,7 +57,7 @@ class Faults:
         self.book.applied = self._applied
 
     def attach(self, cluster: ControlledCluster) -> None:
-        """Stand in the way of the requests of the broker that serves now."""
+        """Apply the rules to the requests of the broker that serves now."""
         self._broker = cluster.broker
         self._files = cluster.files
         self._concerned = frozenset()
@@ -113,10 +113,6 @@ class Faults:
     def _gate(self, broker: Broker) -> FaultGate:
         topics = broker.services.topics
 
-        def topic_name(topic_id: UUID) -> str | None:
-            topic = topics.by_id(topic_id)
-            return None if topic is None else topic.name
-
         def topic_id(name: str) -> UUID:
             topic = topics.get(name)
             return NO_UUID if topic is None else topic.topic_id
@@ -127,7 +123,7 @@ class Faults:
         return FaultGate(
             self.book,
             self.holds,
-            topic_name=topic_name,
+            topic_name=topics.name_of,
             topic_id=topic_id,
             fetching=fetching,
             begin_verb=self._begin_verb,

@@ -31,13 +31,10 @@ from kafkalite.control.faults.patches import (
     message_from,
     patch,
 )
-from kafkalite.control.faults.refusals import (
-    has_partition_errors,
-    partition_refusal,
-    refusal,
-)
+from kafkalite.control.faults.refusals import has_partition_errors, partition_refusal, refusal
 from kafkalite.control.faults.rule import Action, error_code
 from kafkalite.requests.context import CloseConnection, RequestContext
+from kafkalite.requests.names import TopicName, shown_topic
 from kafkalite.requests.slices import has_many, in_slices, in_slices_of_task
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class, response_class
@@ -63,7 +60,7 @@ class FaultGate:
         book: RuleBook,
         holds: Holds,
         *,
-        topic_name: Callable[[UUID], str | None],
+        topic_name: TopicName,
         topic_id: Callable[[str], UUID],
         fetching: Fetching,
         begin_verb: BeginVerb,
@@ -159,10 +156,7 @@ class FaultGate:
         if body.session_epoch <= 0:
             return
         for topic, index in self._fetching(context.node_id, body.session_id):
-            yield self._shown(topic), index
-
-    def _shown(self, topic: str | UUID) -> str:
-        return topic if isinstance(topic, str) else self._topic_name(topic) or str(topic)
+            yield shown_topic(topic, self._topic_name), index
 
     def _of_session(self, request_type: type[Any]) -> Unnamed:
         """The topics that a row of a Fetch is about without naming them."""
@@ -212,14 +206,21 @@ class FaultGate:
         match action.kind:
             case "delay" | "uniform" | "lognormal":
                 await trio.sleep(delay_seconds(action, step.state.luck))
-            case "hold":
-                await self._holds.hold(step.state, context.connection)
-            case "run":
-                await self._run_verb(context, action)
             case "repeat" if key is ApiKey.PRODUCE:
                 again = as_another_producer(request, step.places, self._topic_name)
                 for _ in range(cast(int, action.repeat) - 1):
                     await handle(again)
+            case _:
+                await self._before_or_after(context, step)
+
+    async def _before_or_after(self, context: RequestContext, step: Step) -> None:
+        """Do what is the same before the handler and after it, if the action is one of these."""
+        action = step.action
+        match action.kind:
+            case "hold":
+                await self._holds.hold(step.state, context.connection)
+            case "run":
+                await self._run_verb(context, action)
             case "drop":
                 raise CloseConnection(f"fault {step.state.rule.id}", reset=action.reset)
             case "silence":
@@ -324,14 +325,6 @@ class FaultGate:
             case "error":
                 code = error_code(cast(str, action.error))
                 return self._in_place(key, context.api_version, request, answer, step, code)
-            case "hold":
-                await self._holds.hold(step.state, context.connection)
-            case "run":
-                await self._run_verb(context, action)
-            case "drop":
-                raise CloseConnection(f"fault {step.state.rule.id}", reset=action.reset)
-            case "silence":
-                await self._silence(context, step)
             case "patch" if answer is not None:
                 patch(answer, cast("dict[str, Any]", action.patch))
             case "corrupt" if answer is not None:
@@ -339,7 +332,7 @@ class FaultGate:
             case "throttle" if answer is not None and hasattr(answer, "throttle_time_ms"):
                 answer.throttle_time_ms = round(throttle_seconds(action) * 1000)
             case _:
-                pass
+                await self._before_or_after(context, step)
         return answer
 
     async def _sent(

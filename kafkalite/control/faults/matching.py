@@ -7,14 +7,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, cast
-from uuid import UUID
 
 from kafkalite.control.faults.criteria import Predicate, predicate
 from kafkalite.control.faults.passing import OF_CONTEXT, TOPICS
 from kafkalite.control.faults.rule import RecordMatch, When
 from kafkalite.control.problems import Problem
 from kafkalite.control.secrets import without_secrets
-from kafkalite.requests.names import Names, listed, names_in, records_in
+from kafkalite.requests.names import Names, TopicName, listed, names_in, records_in, shown_topic
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import KafkaError, ProtocolViolation
 from kafkalite.wire.record_batch import iterate_batches, iterate_records
@@ -50,7 +49,7 @@ class Seen:
     listener: str = ""
     connection: str = ""
     correlation_id: int = -1
-    topic_name: Callable[[UUID], str | None] = field(default=lambda topic_id: None, repr=False)
+    topic_name: TopicName = field(default=lambda topic_id: None, repr=False)
     fetching: Callable[[], Iterable[TopicPlace]] = field(default=lambda: (), repr=False)
     _names: Names | None = field(default=None, repr=False)
     _places: list[TopicPlace] | None = field(default=None, repr=False)
@@ -66,14 +65,11 @@ class Seen:
     def places(self) -> list[TopicPlace]:
         """The partitions the request is about; ids that no topic has are shown as text."""
         if self._places is None:
-            named = [(self._name(topic), index) for topic, index in self.names.places]
+            named = [
+                (shown_topic(topic, self.topic_name), index) for topic, index in self.names.places
+            ]
             self._places = list(dict.fromkeys([*named, *self.fetching()]))
         return self._places
-
-    def _name(self, topic: str | UUID) -> str:
-        if isinstance(topic, str):
-            return topic
-        return self.topic_name(topic) or str(topic)
 
 
 @dataclass(frozen=True, slots=True)

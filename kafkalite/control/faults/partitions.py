@@ -18,20 +18,12 @@ from uuid import UUID
 
 from kafkalite.control.faults.matching import TopicPlace
 from kafkalite.control.faults.refusals import partition_lists, partition_refusal
-from kafkalite.requests.names import class_of, partition_number, topic_of
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.requests.names import TopicName, class_of, partition_number, shown_topic, topic_of
+from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE, ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
-from kafkalite.wire.messages.fetch import (
-    FetchableTopicResponse,
-    FetchResponse,
-    PartitionData,
-)
+from kafkalite.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from kafkalite.wire.schema import Field, Shape, fields_of
-
-_FETCH_BY_ID_SINCE: Final = 13
-
-TopicName = Callable[[UUID], str | None]
 
 _PARTITION_LISTS: Final = ("partitions", "partition_data", "partition_indexes")
 _OUTER_LISTS: Final = ("topics",)
@@ -65,8 +57,7 @@ def split(
     """The request with the partitions of `places` only, and with all others."""
 
     def is_refused(topic: str | UUID, index: int | None) -> bool:
-        name = topic if isinstance(topic, str) else topic_name(topic) or str(topic)
-        return (name, index) in places
+        return (shown_topic(topic, topic_name), index) in places
 
     refused: dict[str, Any] = {}
     rest: dict[str, Any] = {}
@@ -146,7 +137,7 @@ def fetch_refusal(
         refused.records = b""
         topic.partitions.append(refused)
     for topic in answer.responses:
-        if version >= _FETCH_BY_ID_SINCE:
+        if version >= FETCH_BY_ID_SINCE:
             topic.topic = ""
         else:
             topic.topic_id = NO_UUID

@@ -12,7 +12,14 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
-from kafkalite.requests.names import TOPIC_RESOURCE, listed, name_field, plan_of
+from kafkalite.requests.names import (
+    TOPIC_RESOURCE,
+    TopicName,
+    listed,
+    name_field,
+    plan_of,
+    shown_topic,
+)
 from kafkalite.wire.fields import NO_UUID, records
 from kafkalite.wire.schema import fields_of
 
@@ -22,7 +29,6 @@ if TYPE_CHECKING:
 Get = Callable[[Any], Any]
 # All that structs name of one kind.
 Find = Callable[[list[Any]], list[Any]]
-TopicName = Callable[[UUID], str | None]
 # The topics, by id or name, that a request is about without naming them.
 Unnamed = Callable[["RequestContext", Any], Iterable[str | UUID]]
 
@@ -68,7 +74,7 @@ class Naming:
             return None
         found = find([body])
         if kind == TOPICS and self._unnamed is not None:
-            found += [_shown(each, self._topic_name) for each in self._unnamed(context, body)]
+            found += [shown_topic(each, self._topic_name) for each in self._unnamed(context, body)]
         return found
 
     def _find(self, class_: type[Any], kind: str, version: int) -> Find | None:
@@ -108,7 +114,7 @@ class Naming:
 
         def name_of(topic: Any) -> str:
             if by_id is not None and (topic_id := by_id(topic)) != NO_UUID:
-                return _shown(topic_id, self._topic_name)
+                return shown_topic(topic_id, self._topic_name)
             return "" if by_name is None else by_name(topic) or ""
 
         return name_of
@@ -150,8 +156,3 @@ def _all_of(own: list[Get], inner: list[tuple[Get, Find]]) -> Find:
 
 def _topic_of_resource(type_of: Get, name_of: Get) -> Get:
     return lambda body: name_of(body) if type_of(body) == TOPIC_RESOURCE else None
-
-
-def _shown(topic: str | UUID, topic_name: TopicName) -> str:
-    """A topic's name; the id as text where no topic has it."""
-    return topic if isinstance(topic, str) else topic_name(topic) or str(topic)

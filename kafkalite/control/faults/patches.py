@@ -5,14 +5,13 @@ batches.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any, Final, cast
 from uuid import UUID
 
 from kafkalite.control.faults.matching import TopicPlace
 from kafkalite.control.problems import Problem
 from kafkalite.log.open_files import FileSlice
-from kafkalite.requests.names import class_of, listed, topic_of
+from kafkalite.requests.names import TopicName, class_of, listed, shown_topic, topic_of
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
 from kafkalite.wire.fields import FieldType, Records
@@ -164,9 +163,7 @@ def _mend_crc(data: bytearray, end: int) -> None:
     data[CRC_POSITION : CRC_POSITION + 4] = checksum.to_bytes(4)
 
 
-def as_another_producer(
-    request: Any, places: frozenset[TopicPlace], topic_name: Callable[[UUID], str | None]
-) -> Any:
+def as_another_producer(request: Any, places: frozenset[TopicPlace], topic_name: TopicName) -> Any:
     """A Produce of the same records as by a producer without an id: what an upstream retry
     leaves.
 
@@ -174,9 +171,7 @@ def as_another_producer(
     """
 
     def is_meant(topic: Any, index: int) -> bool:
-        name = topic_of(topic)
-        known = name if isinstance(name, str) else topic_name(name) or str(name)
-        return not places or (known, index) in places
+        return not places or (shown_topic(topic_of(topic), topic_name), index) in places
 
     topics = [
         dataclasses.replace(

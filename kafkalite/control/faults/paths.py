@@ -40,7 +40,7 @@ def _check(
 
 
 def _wrong(message: type[Any], path: str) -> tuple[str, str | None] | None:
-    """Says where a path leaves a message, and what it may go on with; None if it does not."""
+    """The mistake in a path, and a hint; None if the message has the path."""
     at: FieldType[Any] | type[Any] = message
     is_list = False
     for name in path.split("."):

@@ -6,11 +6,11 @@ from functools import cache
 from typing import Any, Final
 
 from kafkalite.requests.mirrors import MIRRORS, Mirror, mirror_of
-from kafkalite.requests.refusals import ERRORS, refuse_in_steps, refused
+from kafkalite.requests.refusals import refuse_in_steps, refused
 from kafkalite.requests.slices import at_once, mapped_in_steps
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.errors import ERROR_FIELDS, ErrorCode
 from kafkalite.wire.schema import fields_of
 
 # An answer's fields that say it is about a topic.
@@ -65,4 +65,4 @@ def _has_errors(class_: type[Any], mirror: Mirror, *, of_topics: bool = False) -
     of_topics = of_topics or not _TOPICS.isdisjoint(mirror.taken)
     if mirror.inner is not None:
         return _has_errors(element, mirror.inner, of_topics=of_topics)
-    return of_topics and any(each.name in ERRORS for each in fields_of(element))
+    return of_topics and any(each.name in ERROR_FIELDS for each in fields_of(element))

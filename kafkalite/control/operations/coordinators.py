@@ -7,7 +7,6 @@ from kafkalite.control.coordination import CoordinatorOf, CoordinatorView, MoveC
 from kafkalite.control.lifecycle import MoveLeader
 from kafkalite.control.operations.state import move_leader
 from kafkalite.control.problems import Problem
-from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.requests.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 
@@ -33,7 +32,5 @@ def _view(cluster: ControlledCluster, request: CoordinatorOf) -> CoordinatorView
         name, key = OFFSETS_TOPIC, request.group
     else:
         name, key = TRANSACTIONS_TOPIC, request.transaction or ""
-    topics = cluster.broker.services.topics
-    topic = topics.get(name) or topics.create_internal(name)
-    index = partition_of_key(key, len(topic.partitions))
-    return CoordinatorView(topic.partitions[index].leader_id, name, index)
+    partition = cluster.broker.services.topics.create_internal(name).coordinating(key)
+    return CoordinatorView(partition.leader_id, name, partition.index)

@@ -16,7 +16,7 @@ import trio
 
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.faults.criteria import predicate
-from kafkalite.control.operations.spying import event_view, topic_names
+from kafkalite.control.operations.spying import event_view
 from kafkalite.control.sightings import Follow, Sighting
 from kafkalite.control.spy.choice import Choice
 from kafkalite.control.spy.commits import SECOND_NS
@@ -133,7 +133,7 @@ class Following:
             yield None if is_waiting and not self._request.waiting else self._seen(entry)
 
     def _seen(self, entry: Entry) -> Sighting | None:
-        names, times = topic_names(self._cluster), self._cluster.spy.times
+        names, times = self._cluster.broker.services.topics.name_of, self._cluster.spy.times
         view = view_of(entry, names, times, bodies=self._request.bodies)
         return Sighting(id=self._id(), request=view) if self._choice.takes(view) else None
 

@@ -25,13 +25,14 @@ from kafkalite.control.views import (
     committed_by,
     group_of,
     group_view,
-    partition_of,
+    topic_of,
     transaction_of,
     transaction_view,
 )
 from kafkalite.replica.partition import Partition
 from kafkalite.requests.disk_threads import read_off_loop
 from kafkalite.requests.slices import in_slices_of_task, mapped
+from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
@@ -66,13 +67,8 @@ async def committed(cluster: ControlledCluster, request: CommittedOffset) -> Com
 
 def _coordinator(cluster: ControlledCluster, group_id: str) -> int:
     """The node that coordinates a group."""
-    services = cluster.broker.services
-    try:
-        index = services.group_coordinator.partition_for(group_id)
-    except KafkaError:
-        services.topics.create_internal("__consumer_offsets")
-        index = services.group_coordinator.partition_for(group_id)
-    return partition_of(cluster.broker, "__consumer_offsets", index).leader_id
+    offsets = cluster.broker.services.topics.create_internal(OFFSETS_TOPIC)
+    return offsets.coordinating(group_id).leader_id
 
 
 async def seek_group(cluster: ControlledCluster, request: SeekGroup) -> GroupView:
@@ -81,9 +77,7 @@ async def seek_group(cluster: ControlledCluster, request: SeekGroup) -> GroupVie
     """
     if (request.to is None) == (request.since is None):
         raise Problem("invalid_offset", "give one of `to` and `since`")
-    topic = cluster.broker.services.topics.get(request.topic)
-    if topic is None:
-        raise not_found("topic", request.topic)
+    topic = topic_of(cluster.broker, request.topic)
     now_ms = cluster.clock.now_ms()
     partitions = [
         OffsetCommitRequestPartition(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from time import perf_counter
-from uuid import UUID
 
 import trio
 
@@ -43,7 +42,12 @@ async def list_requests(cluster: ControlledCluster, request: ListRequests) -> li
     until = perf_counter() + SLICE_SECONDS
     for entry in entries:
         if choice.allows(entry):
-            view = view_of(entry, topic_names(cluster), cluster.spy.times, bodies=request.bodies)
+            view = view_of(
+                entry,
+                cluster.broker.services.topics.name_of,
+                cluster.spy.times,
+                bodies=request.bodies,
+            )
             if choice.takes(view):
                 found.append(view)
                 if len(found) == request.limit:
@@ -54,23 +58,12 @@ async def list_requests(cluster: ControlledCluster, request: ListRequests) -> li
     return found if request.after is not None else found[::-1]
 
 
-def topic_names(cluster: ControlledCluster) -> Callable[[UUID], str | None]:
-    """The names of topics by their ids, as they are now."""
-    topics = cluster.broker.services.topics
-
-    def name(topic_id: UUID) -> str | None:
-        topic = topics.by_id(topic_id)
-        return None if topic is None else topic.name
-
-    return name
-
-
 async def show_request(cluster: ControlledCluster, request: RequestNumber) -> RequestView:
     """One request and its answer, decoded."""
     entry = cluster.spy.ring.get(request.seq)
     if entry is None:
         raise not_found("request", request.seq, hint="the oldest go first, and only the spy keeps")
-    names, times = topic_names(cluster), cluster.spy.times
+    names, times = cluster.broker.services.topics.name_of, cluster.spy.times
     if entry.size < 65_536:
         return view_of(entry, names, times, bodies=True)
     return await trio.to_thread.run_sync(lambda: view_of(entry, names, times, bodies=True))
@@ -133,7 +126,7 @@ async def save_trace(cluster: ControlledCluster, request: SaveTrace) -> TraceFil
     """A ZIP file with events, requests and their answers: to be looked at elsewhere."""
     from kafkalite.control.spy.trace import trace_of
 
-    names, times = topic_names(cluster), cluster.spy.times
+    names, times = cluster.broker.services.topics.name_of, cluster.spy.times
 
     def views() -> Iterator[RequestView]:
         return (view_of(entry, names, times, bodies=True) for entry in cluster.spy.ring)

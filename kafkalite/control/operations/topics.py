@@ -15,7 +15,7 @@ from kafkalite.control.durations import milliseconds, seconds
 from kafkalite.control.operations.asking import refused
 from kafkalite.control.paging import Page, page_by_name
 from kafkalite.control.partitioner import by_key
-from kafkalite.control.problems import Problem, not_found
+from kafkalite.control.problems import Problem
 from kafkalite.control.questions import (
     CreateTopic,
     GapInTopic,
@@ -187,7 +187,7 @@ async def write_records(cluster: ControlledCluster, request: WriteRecords) -> Wr
         records = _records(each, now_ms)
         index = each.partition
         if index is None:
-            index = by_key(records[0].key, _partition_count(cluster, request.topic))
+            index = by_key(records[0].key, len(topic_of(cluster.broker, request.topic).partitions))
         batches.setdefault(index, []).extend(records)
     places: list[Place] = []
     for index, records in batches.items():
@@ -198,13 +198,6 @@ async def write_records(cluster: ControlledCluster, request: WriteRecords) -> Wr
             raise refused(error, f"{request.topic}-{index} takes no records") from None
         places += [Place(index, info.base_offset + step) for step in range(len(records))]
     return Written(places)
-
-
-def _partition_count(cluster: ControlledCluster, name: str) -> int:
-    topic = cluster.broker.services.topics.get(name)
-    if topic is None:
-        raise not_found("topic", name)
-    return len(topic.partitions)
 
 
 def _records(new: NewRecord, now_ms: int) -> list[Record]:

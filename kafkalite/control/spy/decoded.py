@@ -18,14 +18,13 @@ from kafkalite.control.sightings import RequestView
 from kafkalite.control.spy.cluster_times import ClusterTimes
 from kafkalite.control.spy.jsonable import message_as_json
 from kafkalite.control.spy.ring import LENGTH_BYTES, Entry
-from kafkalite.requests.names import class_of, listed, names_in
+from kafkalite.requests.names import TopicName, class_of, listed, names_in, shown_topic
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import Request, decode_request, decode_response
 from kafkalite.wire.errors import ErrorCode, Malformed, ProtocolViolation
 from kafkalite.wire.headers import read_header
 from kafkalite.wire.schema import FIELDS, fields_of
 
-TopicName = Callable[[UUID], str | None]
 Parts = Sequence[bytes | int]
 Join = Callable[[Parts], memoryview]
 
@@ -105,7 +104,7 @@ class Decoded:
         if self.request.api_key is ApiKey.FETCH and self.answer is not None:
             answer = names_in(self.answer, self.request.api_version)
             found += [topic for topic, _ in answer.places]
-        shown = (each if isinstance(each, str) else topic_name(each) or str(each) for each in found)
+        shown = (shown_topic(each, topic_name) for each in found)
         return [each for each in dict.fromkeys(shown) if each]
 
     def errors(self) -> list[str]:
@@ -119,8 +118,7 @@ class Decoded:
 def whole(parts: Parts) -> memoryview:
     """The parts in one piece, zeros in the place of so many bytes that were not kept.
 
-    A page of memory that nothing is written to is not there before it is read. So a megabyte that
-    was not kept costs no more than a few bytes.
+    The system gives memory to a page when it is first written to, so zeros cost next to nothing.
     """
     if all(isinstance(each, bytes) for each in parts):
         return memoryview(b"".join(cast("Sequence[bytes]", parts)))

@@ -38,12 +38,7 @@ from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.state_batch import StateBatch, combine
 from kafkalite.requests.slices import Steps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.stored import (
-    SHARE_GROUP_STATE,
-    decode,
-    decode_key,
-    value_class_of,
-)
+from kafkalite.wire.messages.stored import SHARE_GROUP_STATE, decode, decode_key, value_class_of
 from kafkalite.wire.messages.stored.share_snapshot import ShareSnapshotKey, ShareSnapshotValue
 from kafkalite.wire.messages.stored.share_update import ShareUpdateKey, ShareUpdateValue
 
@@ -282,7 +277,7 @@ class ShareCoordinator:
     def _append(
         self, key: SharePartitionKey, shard: Shard, record: Record, *, may_linger: bool = False
     ) -> None:
-        offset = self.log.append(self.log.index_of(key), [record], may_linger=may_linger)
+        offset = self.log.append(self.log.index_of_state(key), [record], may_linger=may_linger)
         stored_key = decode_key(record[0], SHARE_GROUP_STATE)
         value = record[1]
         decoded = None if value is None else decode(value_class_of(stored_key), value)
@@ -335,7 +330,7 @@ class ShareCoordinator:
         ]
 
     def _shard_of(self, key: SharePartitionKey) -> Shard:
-        return self._shard(self.log.index_of(key))
+        return self._shard(self.log.index_of_state(key))
 
     def _shard(self, index: int) -> Shard:
         """A partition; begins to load it if that was not begun before.

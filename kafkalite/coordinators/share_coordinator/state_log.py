@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kafkalite.coordinators.coordinator_log import READ_BYTES, as_answered, decoded_records_of
+from kafkalite.coordinators.coordinator_log import (
+    READ_BYTES,
+    CoordinatorTopic,
+    as_answered,
+    decoded_records_of,
+)
 from kafkalite.coordinators.share_coordinator.share_state import Record
-from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.log.trusted_records import COORDINATOR_SEQUENCE
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
@@ -20,13 +24,13 @@ from kafkalite.wire.messages.stored import SHARE_GROUP_STATE
 if TYPE_CHECKING:
     from kafkalite.coordinators.share_coordinator.linger import Linger
     from kafkalite.replica.partition import Partition
-    from kafkalite.replica.topics import Topic, Topics
+    from kafkalite.replica.topics import Topics
 
 
-class ShareStateLog:
-    """The topic. `now_ms` stamps the records.
+class ShareStateLog(CoordinatorTopic):
+    """The topic `__share_group_state`.
 
-    `codec` compresses each batch of them. So many bytes are read at once when they are read back.
+    `codec` compresses each batch of records. `read_bytes` are read at once when they are read back.
     With `linger_seconds` there is a `linger`.
     """
 
@@ -39,8 +43,7 @@ class ShareStateLog:
         read_bytes: int = READ_BYTES,
         linger_seconds: float = 0.0,
     ) -> None:
-        self._topics = topics
-        self._now_ms = now_ms
+        super().__init__(topics, SHARE_STATE_TOPIC, now_ms)
         self._codec = codec
         self._read_bytes = read_bytes
         self.linger: Linger | None = None
@@ -57,41 +60,18 @@ class ShareStateLog:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, error.message) from error
 
     @property
-    def topic(self) -> Topic | None:
-        """None before the first need."""
-        return self._topics.get(SHARE_STATE_TOPIC)
-
-    @property
     def topic_id(self) -> UUID | None:
         """None while the topic does not exist."""
         topic = self.topic
         return None if topic is None else topic.topic_id
 
-    @property
-    def partition_count(self) -> int:
-        """0 while the topic does not exist."""
-        topic = self.topic
-        return 0 if topic is None else len(topic.partitions)
-
-    def index_of(self, key: SharePartitionKey) -> int:
-        """The partition of the topic that a share partition's state belongs to.
-
-        Raises KafkaError(NOT_COORDINATOR) while the topic does not exist.
-        """
-        topic = self.topic
-        if topic is None:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return partition_of_key(coordinator_key(key), len(topic.partitions))
-
-    def partition(self, index: int) -> Partition:
-        topic = self.topic
-        if topic is None or index >= len(topic.partitions):
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return topic.partitions[index]
+    def index_of_state(self, key: SharePartitionKey) -> int:
+        """`index_of` for the state of a share partition."""
+        return self.index_of(coordinator_key(key))
 
     def check_coordinator(self, key: SharePartitionKey, node_id: int) -> None:
         """Raises KafkaError(NOT_COORDINATOR) unless the node coordinates the share partition."""
-        if self.partition(self.index_of(key)).coordinated_here != node_id:
+        if self.partition(self.index_of_state(key)).coordinated_here != node_id:
             raise KafkaError(ErrorCode.NOT_COORDINATOR)
 
     def append(self, index: int, records: Sequence[Record], *, may_linger: bool = False) -> int:

@@ -15,10 +15,7 @@ import trio
 from kafkalite.coordinators.standing import Standing
 from kafkalite.coordinators.transaction_coordinator.markers import Ending, Markers
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
-from kafkalite.coordinators.transaction_coordinator.transaction import (
-    TopicPartition,
-    Transaction,
-)
+from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition, Transaction
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.requests.slices import Steps, at_once, in_slices_of_task
 from kafkalite.wire.errors import KafkaError

@@ -43,7 +43,7 @@ Sent = Callable[[Ending], None]
 
 
 class MarkerChannels:
-    """`address_of` gives the address of a broker, None for one that is not there."""
+    """`address_of` gives the address of a broker, None if it is not registered."""
 
     def __init__(
         self,

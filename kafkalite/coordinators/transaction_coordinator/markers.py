@@ -66,7 +66,7 @@ class Markers(Protocol):
     def sending(self, ending: Ending, sent: Callable[[Ending], None]) -> Steps[None]:
         """See to the markers that are missing; partitions that have one are taken off.
 
-        `sent` is called when more than that cannot be done now, or there is nothing left to do.
+        `sent` is called when all are written, or no more can be written now.
         The caller does the steps, one for each marker.
         """
         ...

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from kafkalite.coordinators.transaction_coordinator.state_log import (
-        Leadership,
-        TransactionLog,
-    )
+    from kafkalite.coordinators.transaction_coordinator.state_log import Leadership, TransactionLog
     from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
     from kafkalite.requests.slices import Steps
 

@@ -11,14 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkalite.coordinators.coordinator_log import as_answered, last_values_of
-from kafkalite.coordinators.transaction_coordinator.transaction import (
-    Transaction,
-    TransactionState,
-)
-from kafkalite.group_coordinator.java_hash import partition_of_key
+from kafkalite.coordinators.coordinator_log import CoordinatorTopic, as_answered, last_values_of
+from kafkalite.coordinators.transaction_coordinator.transaction import Transaction, TransactionState
 from kafkalite.requests.topic_names import TRANSACTIONS_TOPIC
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.stored import TRANSACTION_STATE, encode
 from kafkalite.wire.messages.stored.transaction_log import (
     PartitionsSchema,
@@ -38,8 +34,8 @@ class Leadership(NamedTuple):
     leader_epoch: int
 
 
-class TransactionLog:
-    """The topic `__transaction_state`. `now_ms` stamps the records.
+class TransactionLog(CoordinatorTopic):
+    """The topic `__transaction_state`.
 
     `server_version` is the level of the feature transaction.version: 0 stands for a cluster with
     older Kafkas, which read records of version 0 only. Those of version 1 have tagged fields.
@@ -48,39 +44,15 @@ class TransactionLog:
     def __init__(
         self, topics: Topics, now_ms: Callable[[], int], server_version: Callable[[], int]
     ) -> None:
-        self._topics = topics
-        self._now_ms = now_ms
+        super().__init__(topics, TRANSACTIONS_TOPIC, now_ms)
         self._server_version = server_version
-
-    @property
-    def partition_count(self) -> int:
-        """0 while the topic does not exist."""
-        topic = self._topics.get(TRANSACTIONS_TOPIC)
-        return 0 if topic is None else len(topic.partitions)
-
-    def index_of(self, transactional_id: str) -> int:
-        """The partition that an id belongs to.
-
-        Raises KafkaError(NOT_COORDINATOR) before the topic exists.
-        """
-        count = self.partition_count
-        if not count:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return partition_of_key(transactional_id, count)
-
-    def partition(self, index: int) -> Partition:
-        """A partition. Raises KafkaError(NOT_COORDINATOR) before the topic exists."""
-        topic = self._topics.get(TRANSACTIONS_TOPIC)
-        if topic is None:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return topic.partitions[index]
 
     def partition_of(self, transactional_id: str) -> Partition:
         """The partition whose leader coordinates the id. Raises KafkaError(NOT_COORDINATOR)."""
         return self.partition(self.index_of(transactional_id))
 
     def leadership(self, index: int) -> Leadership | None:
-        """Tells which node of this process coordinates a partition. None if none does."""
+        """The node of this process that coordinates a partition; None if no node does."""
         partition = self.partition(index)
         node_id = partition.coordinated_here
         return None if node_id < 0 else Leadership(node_id, partition.leader_epoch)

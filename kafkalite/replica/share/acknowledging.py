@@ -15,6 +15,7 @@ from kafkalite.replica.share.acknowledgement import (
 )
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.share_sessions import SessionKey, TopicPartitionId
+from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -106,9 +107,8 @@ def _acknowledge(
     key = SharePartitionKey(member.group_id, where.topic_id, where.partition)
     share = partitions.get(key)
     if share is None or partitions.leader_of(where) != node_id:
-        raise KafkaError(
-            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition."
-        )
+        code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        raise KafkaError(code, default_message(code))
     said = [
         Acknowledgement(batch.first_offset, batch.last_offset, batch.acknowledge_types)
         for batch in batches

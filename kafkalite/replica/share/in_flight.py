@@ -114,7 +114,7 @@ class Delivery:
         return self.state is State.ACQUIRED and self.member_id != NO_MEMBER
 
     def let_go(self) -> None:
-        """Belong to no member, and be not yet available."""
+        """Have no member and no deadline; it becomes available later."""
         self.member_id, self.deadline = NO_MEMBER, NEVER
 
 

@@ -198,8 +198,7 @@ class SharePartitions:
         return self._topics.by_id(topic_id) is not None
 
     def topic_name(self, topic_id: UUID) -> str | None:
-        topic = self._topics.by_id(topic_id)
-        return None if topic is None else topic.name
+        return self._topics.name_of(topic_id)
 
     def leader_of(self, where: TopicPartitionId) -> int:
         """The node that leads the partition; -1 if there is none."""
@@ -208,10 +207,7 @@ class SharePartitions:
 
     def find_partition(self, where: TopicPartitionId, node_id: int) -> Partition:
         """The partition, if this node leads it. Raises KafkaError."""
-        topic = self._topics.by_id(where.topic_id)
-        partition = None if topic is None else topic.partition(where.partition)
-        if partition is None:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        partition = self._topics.partition(where.topic_id, where.partition)
         if partition.leader_id != node_id or not partition.is_ours:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
         return partition

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
 
+from kafkalite.replica.fetch_sessions import next_epoch
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 INITIAL_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
-_LAST_EPOCH: Final = 0x7FFFFFFF
 
 
 class TopicPartitionId(NamedTuple):
@@ -54,7 +54,7 @@ class ShareSession:
     epoch: int = 1
 
     def advance(self) -> None:
-        self.epoch = 1 if self.epoch == _LAST_EPOCH else self.epoch + 1
+        self.epoch = next_epoch(self.epoch)
 
     def update(
         self,

@@ -30,23 +30,28 @@ from kafkalite.security.authorization.rules import (
     topic_by_name_or_id,
     whole,
 )
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import (
+    FIND_COORDINATOR_BATCHED_SINCE,
+    FIND_SHARE_COORDINATOR_SINCE,
+    OFFSET_FETCH_BATCHED_SINCE,
+    SYNC_GROUP_PROTOCOL_SINCE,
+    ApiKey,
+    CoordinatorType,
+)
 from kafkalite.wire.errors import ErrorCode
-
-# The type of a coordinator of share state.
-_SHARE: Final = 2
 
 
 def find_coordinator(asked: Asked) -> Steps[Verdict]:
     wanted = {
-        0: need(Operation.DESCRIBE, ResourceType.GROUP),
-        1: need(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID),
+        CoordinatorType.GROUP: need(Operation.DESCRIBE, ResourceType.GROUP),
+        CoordinatorType.TRANSACTION: need(Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID),
     }.get(asked.request.key_type)
     if wanted is None:
-        if asked.version < 6 or asked.request.key_type != _SHARE:
+        is_share = asked.request.key_type == CoordinatorType.SHARE
+        if asked.version < FIND_SHARE_COORDINATOR_SINCE or not is_share:
             return handled(asked)
         return (yield from cluster(Operation.CLUSTER_ACTION)(asked))
-    if asked.version < 4:
+    if asked.version < FIND_COORDINATOR_BATCHED_SINCE:
         return (yield from whole(wanted, "key")(asked))
     # Kafka's broker tells an empty text beside these errors.
     return (yield from Each(wanted, named(""), Place.AS_ASKED, message="")(asked))
@@ -54,7 +59,8 @@ def find_coordinator(asked: Asked) -> Steps[Verdict]:
 
 def sync_group(asked: Asked) -> Steps[Verdict]:
     request = asked.request
-    if asked.version >= 5 and None in (request.protocol_type, request.protocol_name):
+    protocol = request.protocol_type, request.protocol_name
+    if asked.version >= SYNC_GROUP_PROTOCOL_SINCE and None in protocol:
         return handled(asked)  # it is refused for another reason first
     return (yield from whole(need(Operation.READ, ResourceType.GROUP), "group_id")(asked))
 
@@ -73,7 +79,7 @@ def list_groups(asked: Asked) -> Steps[Verdict]:
 
 
 def offset_fetch(asked: Asked) -> Steps[Verdict]:
-    if asked.version < 8:
+    if asked.version < OFFSET_FETCH_BATCHED_SINCE:
         return (yield from _offset_fetch_one(asked))
     groups = asked.request.groups
     denied: dict[int, Any] = {}
@@ -142,7 +148,7 @@ def _refused_offsets(asked: Asked, topic: Any) -> Steps[Any]:
         OffsetFetchResponseTopics,
     )
 
-    is_old = asked.version < 8
+    is_old = asked.version < OFFSET_FETCH_BATCHED_SINCE
     partition_class: Any = OffsetFetchResponsePartition if is_old else OffsetFetchResponsePartitions
 
     def refused_partition(index: int) -> Any:

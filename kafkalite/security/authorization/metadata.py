@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final
+from typing import Any
 from uuid import UUID
 
 from kafkalite.requests.mirrors import mirror_of
@@ -24,12 +24,9 @@ from kafkalite.security.authorization.rules import (
     need,
     refused_whole,
 )
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import METADATA_BY_ID_SINCE, ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
-
-# The version that asks for topics by id (KIP-516).
-_BY_ID: Final = 12
 
 
 def metadata(asked: Asked) -> Steps[Verdict]:
@@ -42,7 +39,9 @@ def metadata(asked: Asked) -> Steps[Verdict]:
         kept: list[Any] = []
         topics: list[Any] = request.topics or []
         by_id = any(topic.topic_id != NO_UUID for topic in topics)
-        if asked.version < _BY_ID and (by_id or any(topic.name is None for topic in topics)):
+        if asked.version < METADATA_BY_ID_SINCE and (
+            by_id or any(topic.name is None for topic in topics)
+        ):
             return handled(asked)  # which refuses the whole request
         seen: set[tuple[str | None, UUID]] = set()
         for topic in topics:

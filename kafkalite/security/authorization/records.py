@@ -18,7 +18,9 @@ from kafkalite.security.authorization.rules import (
     refused_whole,
     topic_by_name_or_id,
 )
+from kafkalite.wire.api_keys import ADD_PARTITIONS_BATCHED_SINCE
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.record_batch import LOW_ATTRIBUTES_POSITION, TRANSACTIONAL_FLAG
 
 
 def produce(asked: Asked) -> Steps[Verdict]:
@@ -40,9 +42,6 @@ _PRODUCE_TOPICS: Final = Each(
     Place.AS_ASKED,
     refused_once=True,
 )
-# The place of a record batch's attributes, and the bit of one that belongs to a transaction.
-_ATTRIBUTES: Final = slice(21, 23)
-_TRANSACTIONAL_BIT: Final = 0x10
 
 
 def _has_transactional(request: Any) -> Steps[bool]:
@@ -57,8 +56,8 @@ def _has_transactional(request: Any) -> Steps[bool]:
 def _is_transactional(records: Any) -> bool:
     return (
         records is not None
-        and len(records) >= _ATTRIBUTES.stop
-        and bool(int.from_bytes(records[_ATTRIBUTES]) & _TRANSACTIONAL_BIT)
+        and len(records) > LOW_ATTRIBUTES_POSITION
+        and bool(records[LOW_ATTRIBUTES_POSITION] & TRANSACTIONAL_FLAG)
     )
 
 
@@ -79,7 +78,7 @@ def init_producer_id(asked: Asked) -> Steps[Verdict]:
 def add_partitions_to_txn(asked: Asked) -> Steps[Verdict]:
     """One partition that is refused refuses all (KIP-890: from version 4 on only brokers ask)."""
     request, access = asked.request, asked.access
-    if asked.version >= 4:
+    if asked.version >= ADD_PARTITIONS_BATCHED_SINCE:
         return (yield from cluster(Operation.CLUSTER_ACTION)(asked))
     if not access.may(
         Operation.WRITE, ResourceType.TRANSACTIONAL_ID, request.v3_and_below_transactional_id

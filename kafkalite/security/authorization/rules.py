@@ -6,7 +6,6 @@ the response, or respond without handling it. Both go in steps: a request may na
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -17,11 +16,16 @@ from uuid import UUID
 
 from kafkalite.requests.mirrors import Mirror, each_once, mirror_of
 from kafkalite.requests.refusals import refuse_in_steps, refused
-from kafkalite.requests.slices import Steps, batches, mapped
+from kafkalite.requests.slices import Steps, counted, mapped
 from kafkalite.requests.topic_names import is_topic_name
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import (
+    OFFSET_COMMIT_BY_ID_SINCE,
+    OFFSET_FETCH_BY_ID_SINCE,
+    PRODUCE_BY_ID_SINCE,
+    ApiKey,
+)
 from kafkalite.wire.errors import ErrorCode
 
 A = TypeVar("A")
@@ -68,8 +72,8 @@ class Asked:
 class Verdict:
     """The decision about a request.
 
-    `is_final`: `response` is it, None for none at all. Else `request` is to be handled, and the
-    response to go through `finish`.
+    `is_final`: `response` is the answer, None if there is none. Else `request` is handled, and the
+    response goes through `finish`.
     """
 
     request: Any = None
@@ -190,8 +194,11 @@ def valid_topic_name(asked: Asked, element: Any) -> str | None:
     return name if is_topic_name(name) else None
 
 
-# The first versions that name topics by id (KIP-516).
-_BY_ID_SINCE: Final = {ApiKey.PRODUCE: 13, ApiKey.OFFSET_COMMIT: 10, ApiKey.OFFSET_FETCH: 10}
+_BY_ID_SINCE: Final = {
+    ApiKey.PRODUCE: PRODUCE_BY_ID_SINCE,
+    ApiKey.OFFSET_COMMIT: OFFSET_COMMIT_BY_ID_SINCE,
+    ApiKey.OFFSET_FETCH: OFFSET_FETCH_BY_ID_SINCE,
+}
 
 
 def topic_by_name_or_id(asked: Asked, element: Any) -> str | None:
@@ -287,15 +294,6 @@ def _put_together(mirror: Mirror, answers: Iterable[Any]) -> Steps[list[Any]]:
         return replace(answer, **{inner: held})
 
     return (yield from mapped(put_together, once.values()))
-
-
-def counted(names: Iterable[A]) -> Steps[Counter[A]]:
-    """The number of times that each comes."""
-    counts: Counter[A] = Counter()
-    for some in batches(names):
-        counts.update(some)
-        yield
-    return counts
 
 
 Held = TypeVar("Held", list[Any], dict[int, Any])

@@ -6,12 +6,7 @@ from typing import Any
 
 from kafkalite.requests.slices import Steps
 from kafkalite.security.acls import Operation, ResourceType
-from kafkalite.security.authorization.rules import (
-    Asked,
-    Verdict,
-    handled,
-    refused_whole,
-)
+from kafkalite.security.authorization.rules import Asked, Verdict, handled, refused_whole
 from kafkalite.wire.errors import ErrorCode
 
 

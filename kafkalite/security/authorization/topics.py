@@ -9,7 +9,7 @@ from uuid import UUID
 
 from kafkalite.requests.mirrors import mirror_of
 from kafkalite.requests.refusals import refused
-from kafkalite.requests.slices import Steps, batches, mapped
+from kafkalite.requests.slices import Steps, batches, counted, mapped
 from kafkalite.requests.topic_names import METADATA_TOPIC
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
@@ -18,7 +18,6 @@ from kafkalite.security.authorization.rules import (
     Place,
     Rule,
     Verdict,
-    counted,
     finished_by,
     handled,
     interleaved,
@@ -38,7 +37,7 @@ def create_topics(asked: Asked) -> Steps[Verdict]:
 
 
 def _created(asked: Asked, topic: Any) -> str | None:
-    """The name of a topic to be created; None for the one that may not be."""
+    """The name of a topic to be created; None for the one that must not be created."""
     name: str = topic.name
     return None if name == METADATA_TOPIC else name
 
@@ -69,7 +68,8 @@ def _with_described_configs(asked: Asked, response: Any) -> Steps[Any]:
 
 
 def delete_topics(asked: Asked) -> Steps[Verdict]:
-    """DELETE on the topic or the cluster; what may not be described does not seem to exist."""
+    """DELETE on the topic or the cluster; a topic that may not be described is answered as if it
+    did not exist."""
     if asked.access.may(Operation.DELETE, ResourceType.CLUSTER, log=False):
         return handled(asked)
     mirror = mirror_of(asked.api_key, asked.request)

@@ -50,7 +50,7 @@ class RefreshWindow:
 def unsecured_token(options: Mapping[str, str], now: Callable[[], float] = time.time) -> str:
     """A token without a signature, with the claims of `unsecuredLogin...` options.
 
-    Raises SaslFailure: the options do not name a principal, or a number is none.
+    Raises SaslFailure: the options do not name a principal, or a number is not one.
     """
     try:
         lifetime = float(options.get("unsecuredLoginLifetimeSeconds", "3600"))

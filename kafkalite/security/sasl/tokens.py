@@ -19,7 +19,7 @@ from kafkalite.config import java_text
 from kafkalite.security.sasl.oauthbearer import AcceptedToken, InvalidToken
 from kafkalite.wire.errors import ProtocolViolation
 
-# The signatures that are taken: all asymmetric ones. `none` and shared secrets never are.
+# The signatures that are accepted: all asymmetric ones, neither `none` nor shared secrets.
 ALGORITHMS: Final = (
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
 )  # fmt: skip

@@ -7,14 +7,12 @@ asked, which is one sentence on stderr.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from kafkalite.config.flags import Parser
+from kafkalite.config.flags import Parser, mistake
 
-_USAGE_EXIT_CODE: Final = 2
 _FAILED_EXIT_CODE: Final = 1
 _CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -326,5 +324,4 @@ def main(arguments: list[str]) -> int:
 
 
 def _refuse(sentence: str) -> int:
-    print(f"kafkalite: {' '.join(sentence.split())}", file=sys.stderr)
-    return _USAGE_EXIT_CODE
+    return mistake(" ".join(sentence.split()))

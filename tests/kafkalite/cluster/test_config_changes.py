@@ -207,14 +207,10 @@ def resources(count: int) -> list[AlterConfigsResource]:
 
 
 def altering(cluster: Any, count: int, plan: Any, *, validate_only: bool = False) -> Any:
-    return altering_each(
-        resources(count),
-        check_nothing,
-        plan,
-        cluster,
-        AlterConfigsResourceResponse,
-        validate_only=validate_only,
+    request = IncrementalAlterConfigsRequest(
+        resources=resources(count), validate_only=validate_only
     )
+    return altering_each(cluster, request, check_nothing, plan, AlterConfigsResourceResponse)
 
 
 def check_nothing(resource: AlterConfigsResource) -> Steps[None]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import trio
 
 from kafkalite.apis import APIS, Api, Handler
 from kafkalite.cluster.image import PartitionState
 from kafkalite.replica.replicated_partition import ReplicatedPartition
+from kafkalite.replica.topic import Topic
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.purgatory import WakeReason, Watchers, wait_until
 from kafkalite.requests.suspension import has_to_wait
@@ -45,6 +47,11 @@ class Connection:
         answer_early: bool,
     ) -> WakeReason:
         return await wait_until(done, watched, deadline)
+
+
+def topic_with(name: str, partitions: Any, topic_id: UUID = TOPIC_ID) -> Topic:
+    """A topic of these partitions, and no more than that."""
+    return Topic(name, topic_id, is_internal=True, partitions=partitions, states=[], configs={})
 
 
 class AskedBroker(VirtualBroker):

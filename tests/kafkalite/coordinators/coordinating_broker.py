@@ -20,7 +20,7 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
-from tests.kafkalite.coordinators.asked_broker import AskedBroker
+from tests.kafkalite.coordinators.asked_broker import AskedBroker, topic_with
 
 READ = "read"
 COMMIT_VERSION, FETCH_VERSION = 9, 8
@@ -37,13 +37,13 @@ class CoordinatingBroker(AskedBroker):
 
         def get(name: str) -> Any:
             if name == OFFSETS_TOPIC:
-                return SimpleNamespace(partitions=self.partitions)
+                return topic_with(OFFSETS_TOPIC, self.partitions)
             return read if name == READ else None
 
         topics: Any = SimpleNamespace(
             by_name=SimpleNamespace(get=get),
             get=get,
-            by_id=lambda topic_id: None,
+            name_of=lambda topic_id: None,
             all=lambda: (),
         )
         cluster: Any = SimpleNamespace(image=MetadataImage())

@@ -26,7 +26,7 @@ from kafkalite.wire.messages import (
 )
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.schema import message_of
-from tests.kafkalite.coordinators.asked_broker import GATE, AskedBroker
+from tests.kafkalite.coordinators.asked_broker import GATE, AskedBroker, topic_with
 
 LINGER_SECONDS = 0.1
 STATES_ID, READ_ID = UUID(int=4), UUID(int=5)
@@ -47,9 +47,7 @@ class ShareCoordinatingBroker(AskedBroker):
         return SHARE_STATE_TOPIC, index
 
     def begin(self) -> None:
-        topics: Any = SimpleNamespace(
-            get=lambda name: SimpleNamespace(topic_id=STATES_ID, partitions=self.partitions)
-        )
+        topics: Any = SimpleNamespace(get=lambda name: topic_with(name, self.partitions, STATES_ID))
         self.coordinator = ShareCoordinator(
             ShareCoordinatorConfig(UPDATES),
             ShareStateLog(topics, now_ms, linger_seconds=self.linger_seconds),

@@ -208,7 +208,7 @@ async def test_time_passes_from_the_first_need_on(
             await trio.sleep(3600)
             group.initialize()
             log = group.share.coordinator.log
-            index = log.index_of(group.key())
+            index = log.index_of_state(group.key())
             for _ in range(3):
                 group.share.write_state(group.key(), 1, 0, StateUpdate(-1, 0, []))
             before = [offset for offset, *_ in log.replay(index)]
@@ -228,5 +228,5 @@ def test_so_many_bytes_of_states_are_read_at_once(monkeypatch: pytest.MonkeyPatc
     with one_share_group(share_coordinator_load_buffer_size="4321") as group:
         monkeypatch.setattr(state_log, "decoded_records_of", seen)
         log = group.share.coordinator.log
-        assert list(log.replay(log.index_of(group.key())))
+        assert list(log.replay(log.index_of_state(group.key())))
     assert sizes == {4321}

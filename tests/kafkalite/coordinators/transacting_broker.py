@@ -32,7 +32,7 @@ from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.messages.write_txn_markers import WriteTxnMarkersRequest
 from kafkalite.wire.record_batch import Record, build_batch
 from kafkalite.wire.rows import message_of_row, rows_of
-from tests.kafkalite.coordinators.asked_broker import PATIENCE_SECONDS, AskedBroker
+from tests.kafkalite.coordinators.asked_broker import PATIENCE_SECONDS, AskedBroker, topic_with
 from tests.kafkalite.replication import serving
 from tests.kafkalite.replication.model_controller import versions_of
 
@@ -87,7 +87,7 @@ class TransactingBroker(AskedBroker):
 
     def topic(self, name: str) -> Any:
         partitions = self.partitions[:1] if name == TRANSACTIONS_TOPIC else self.partitions[1:]
-        return SimpleNamespace(name=name, partitions=partitions) if partitions else None
+        return topic_with(name, partitions) if partitions else None
 
     def new_producer_id(self, node_id: int) -> int:
         self.controller.next_producer_id += 1

@@ -10,12 +10,12 @@ import pytest
 from conformance.harness.random_messages import random_message
 from kafkalite.apis import APIS
 from kafkalite.requests.mirrors import mirror_of
-from kafkalite.requests.refusals import ERRORS, refuse, refused
+from kafkalite.requests.refusals import refuse, refused
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.codec import decode_response, encode_response
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.errors import ERROR_FIELDS, ErrorCode
 from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages import (
     alter_client_quotas,
@@ -50,7 +50,7 @@ def codes(value: Any) -> set[int]:
     elif hasattr(type(value), "__dataclass_fields__"):
         for field in fields_of(type(value)):
             inner = getattr(value, field.name)
-            found |= {inner} if field.name in ERRORS else codes(inner)
+            found |= {inner} if field.name in ERROR_FIELDS else codes(inner)
     return found
 
 

@@ -20,6 +20,7 @@ from kafkalite.requests.slices import (
     at_once,
     batches,
     briefly_or_in_slices,
+    counted,
     cut,
     has_many,
     has_many_within,
@@ -269,6 +270,14 @@ def test_names_are_sorted_part_by_part() -> None:
     steps = in_order(names[::-1])
     next(steps)
     assert at_once(steps) == sorted(names)
+
+
+def test_what_comes_is_counted_part_by_part() -> None:
+    steps = counted(str(number % 300) for number in range(1000))
+    next(steps)
+    counts = at_once(steps)
+    assert list(counts) == [str(number) for number in range(300)]
+    assert (counts["99"], counts["100"]) == (4, 3)
 
 
 def test_results_of_several_steps() -> None:

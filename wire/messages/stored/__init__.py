@@ -89,11 +89,12 @@ METADATA: Final = {
 _encoders: dict[tuple[type[Any], int], tuple[bytes, Builder]] = {}
 
 
-def prepare(*classes: type[Any], version: int = 0) -> None:
-    """Make the encoders now, in the thread that imports the caller: `encode` would take a
-    millisecond for each."""
-    for class_ in classes:
-        _encoder(class_, version)
+def prepare(*keys: type[Any]) -> None:
+    """Make the encoders of these keys and their values now, in the thread that imports the caller:
+    `encode` would take a millisecond for each."""
+    for key in keys:
+        _encoder(key, 0)
+        _encoder(_value_class(key), 0)
 
 
 def _encoder(class_: type[Any], version: int) -> tuple[bytes, Builder]:
@@ -204,7 +205,11 @@ def decode_key(data: bytes, types: dict[int, str]) -> Any | None:
 
 def value_class_of(key: object) -> type[Any]:
     """The class of the value that belongs to a key."""
-    return _class_in(type(key).__module__.rpartition(".")[2], "Value")
+    return _value_class(type(key))
+
+
+def _value_class(key: type[Any]) -> type[Any]:
+    return _class_in(key.__module__.rpartition(".")[2], "Value")
 
 
 def decode_metadata_record(data: bytes) -> Any:

@@ -78,7 +78,7 @@ class World:
 
     def kinds(self) -> Sequence[str]:
         """The records of the partition of the log, by their keys."""
-        index = self.log.index_of(self.key())
+        index = self.log.index_of_state(self.key())
         return [type(key).__name__ for _, key, _ in self.log.replay(index)]
 
 
@@ -262,11 +262,11 @@ def test_what_another_state_needs_is_kept(world: World) -> None:
     """All states in one partition of the log: none of them loses its snapshot."""
     other = SharePartitionKey("g", world.topic_id, 1)
     keys = [world.key(), other]
-    if len({world.log.index_of(key) for key in keys}) > 1:
-        index = world.log.index_of(world.key())
+    if len({world.log.index_of_state(key) for key in keys}) > 1:
+        index = world.log.index_of_state(world.key())
         names = (f"g{number}" for number in range(10_000))
         found = (SharePartitionKey(name, world.topic_id, 0) for name in names)
-        other = next(key for key in found if world.log.index_of(key) == index)
+        other = next(key for key in found if world.log.index_of_state(key) == index)
     world.coordinator.initialize(other, 1, 5)
     world.begin()
     for offset in range(10, 13):
@@ -285,7 +285,7 @@ def test_a_snapshot_that_is_not_replicated_supersedes_nothing(
     world.begin()
     for offset in range(10, 13):
         world.write(StateBatch(offset, offset, 2, 1))
-    partition = world.log.partition(world.log.index_of(world.key()))
+    partition = world.log.partition(world.log.index_of_state(world.key()))
     assert world.kinds()[-1] == "ShareSnapshotKey"
     end = partition.log.log_end_offset
     for high_watermark, start in ((end - 1, 0), (end, end - 1)):
@@ -318,7 +318,7 @@ def test_under_another_leader_epoch_it_is_loaded_anew(world: World) -> None:
     loading: list[Generator[None]] = []
     world.load = loading.append
     world.coordinator = world.started()
-    partition = world.log.partition(world.log.index_of(world.key()))
+    partition = world.log.partition(world.log.index_of_state(world.key()))
     world.coordinator.leaders_changed()
     first = loading[partition.index]
     next(first)
@@ -332,7 +332,7 @@ def test_under_another_leader_epoch_it_is_loaded_anew(world: World) -> None:
 
 def test_where_others_lead_nothing_is_kept(world: World) -> None:
     world.begin()
-    partition = world.log.partition(world.log.index_of(world.key()))
+    partition = world.log.partition(world.log.index_of_state(world.key()))
     leader_id, partition.leader_id = partition.leader_id, -1
     world.coordinator.leaders_changed()
     assert code(lambda: world.state) is ErrorCode.NOT_COORDINATOR

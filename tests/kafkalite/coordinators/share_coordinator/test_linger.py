@@ -158,7 +158,7 @@ async def test_a_state_is_what_was_written(
         await trio.sleep(1.1 * SECONDS)
         assert world.kinds() == ["ShareSnapshotKey", "ShareUpdateKey"]
         world.write(start_offset=12)
-        partition = world.log.partition(world.log.index_of(world.key()))
+        partition = world.log.partition(world.log.index_of_state(world.key()))
         partition.in_sync_replicas = []
         await trio.sleep(1.1 * SECONDS)
         assert world.state.start_offset == 11

@@ -53,7 +53,7 @@ def test_the_key_of_a_share_partition() -> None:
 
 def test_before_the_first_need_there_is_no_topic(services: Services, log: ShareStateLog) -> None:
     assert log.topic is None
-    assert code(lambda: log.index_of(KEY)) is ErrorCode.NOT_COORDINATOR
+    assert code(lambda: log.index_of_state(KEY)) is ErrorCode.NOT_COORDINATOR
     log.ensure()
     topic = services.topics.get(TOPIC)
     assert topic is not None
@@ -84,7 +84,7 @@ def test_a_key_s_hash_says_where_its_state_lies(log: ShareStateLog) -> None:
     for letter in text:
         value = (31 * value + ord(letter)) % 2**32
     signed = value - 2**32 if value >= 2**31 else value
-    assert log.index_of(KEY) == abs(signed) % 7
+    assert log.index_of_state(KEY) == abs(signed) % 7
 
 
 def test_the_leader_of_that_partition_coordinates(log: ShareStateLog) -> None:
