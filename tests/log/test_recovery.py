@@ -10,7 +10,6 @@ import pytest
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import segment_file
 from kafkalite.log.open_files import FileSlice
-from kafkalite.log.reading import offset_for_timestamp
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import iterate_batches
@@ -278,7 +277,7 @@ def test_a_damaged_entry_of_the_offset_index_hides_no_record(
         assert isinstance(found.records, FileSlice)
         first = next(iterate_batches(found.records.read()))
         assert (first.base_offset, first.is_valid()) == (offset, True)
-    assert offset_for_timestamp(log, START_MS) == (START_MS, 0)
+    assert log.offset_for_timestamp(START_MS) == (START_MS, 0)
 
 
 def test_a_damaged_entry_of_the_last_segment_s_index_does_not_hide_its_end(
