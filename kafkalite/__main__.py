@@ -12,7 +12,7 @@ import os
 import re
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -327,9 +327,7 @@ async def _serve(
     gc.enable()
     failure: StartError | None = None
     stopping = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-    # Clusters beside a control port come and go, and are cycles.
-    collecting = short_collections() if isinstance(broker, Broker) else nullcontext()
-    with trio.open_signal_receiver(*stopping) as signals, collecting:
+    with trio.open_signal_receiver(*stopping) as signals, short_collections():
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stop_on_signal, signals)
             try:

@@ -87,6 +87,25 @@ def test_no_full_collection_goes_through_what_a_long_one_has_left() -> None:
     assert with_it < full_collections(10) / 2
 
 
+def test_the_collector_does_not_go_through_what_a_request_makes() -> None:
+    seen: list[str] = []
+
+    def see(phase: str, info: dict[str, Any]) -> None:
+        seen.append(phase)
+
+    with short_collections():
+        gc.collect(0)
+        gc.callbacks.append(see)
+        try:
+            rows = [(str(index), [index]) for index in range(4_000)]
+            assert not seen
+            cycles = [Itself() for _ in range(10_000)]
+            assert seen
+        finally:
+            gc.callbacks.remove(see)
+    del rows, cycles
+
+
 def test_short_collections_keep_nothing() -> None:
     gc.freeze()
     try:
