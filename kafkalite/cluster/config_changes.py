@@ -18,7 +18,7 @@ from msgspec import Struct
 from kafkalite.cluster.config_validation import TABLES, ConfigValidation, invalid
 from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.cluster.operation_size import MAX_RECORDS, TooManyRecords, check_operation_size
-from kafkalite.config import BROKER_CONFIGS, ConfigType
+from kafkalite.config import BROKER_CONFIGS, ConfigType, java_text
 from kafkalite.config.sources import find
 from kafkalite.requests.slices import Steps, WaitingSteps, cut, mapped, release, release_dict
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -265,10 +265,9 @@ def check_logger_node(name: str, node_id: int) -> None:
 
 
 def _check_node_id(name: str, node_id: int, otherwise: str) -> None:
-    try:
-        given = int(name)
-    except ValueError:
-        raise invalid(f"Node id must be an integer, but it is: {name}") from None
+    given = java_text.whole_number(name, 32)
+    if given is None:
+        raise invalid(f"Node id must be an integer, but it is: {name}")
     if given != node_id:
         raise invalid(f"{otherwise} {node_id}, but received {name}")
 

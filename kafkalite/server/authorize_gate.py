@@ -133,7 +133,8 @@ def _authorized(authorizer: Authorizer, api: Api, rule: Rule, handle: Handler) -
         if api.rows:
             message = yield from message_in_steps(request_class(api.key), request)
         version, protocol = context.api_version, context.security_protocol
-        verdict = yield from rule(Asked(api.key, version, message, access, topics, protocol))
+        asked = Asked(api.key, version, message, access, topics, protocol, context.node_id)
+        verdict = yield from rule(asked)
         if not api.rows:
             return verdict
         if verdict.response is not None:
