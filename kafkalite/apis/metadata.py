@@ -31,7 +31,7 @@ from kafkalite.requests.slices import (
     briefly_or_in_slices,
     release_set,
 )
-from kafkalite.requests.topic_names import INTERNAL_TOPICS, validate_topic_name
+from kafkalite.requests.topic_names import INTERNAL_TOPICS, METADATA_TOPIC, validate_topic_name
 from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, TOPIC_OPERATIONS
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import NO_UUID
@@ -288,7 +288,8 @@ def _missing(
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         validate_topic_name(name)
-        if create and services.config.boolean("auto.create.topics.enable"):
+        creates = create and services.config.boolean("auto.create.topics.enable")
+        if creates and name != METADATA_TOPIC:
             if name in INTERNAL_TOPICS:
                 yield from services.topics.creating_internal(name)
             else:
