@@ -46,7 +46,7 @@ def check_creatable(name: str) -> None:
 
 
 def prohibited() -> KafkaError:
-    """The error for who would create the topic of the metadata."""
+    """The error for creating a topic of this name."""
     return KafkaError(
         ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited."
     )

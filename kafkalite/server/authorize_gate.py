@@ -39,7 +39,7 @@ _LARGE_BYTES: Final = 32 * 1024
 _SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 # Their members may subscribe to a regular expression, or join a group of such.
 _SUBSCRIBING: Final = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.JOIN_GROUP)
-# As any error, it closes: the only sign there is.
+# The connection is closed: the only sign there is.
 _REFUSED_IN_SILENCE: Final = "a Produce with acks=0 was refused by an ACL"
 # The APIs of each type of groups. Where that is switched off, all hear so, whatever they may do.
 _TYPE_OF: Final = {

@@ -199,10 +199,10 @@ def _is_malformed(changes: Sequence[Any]) -> bool:
 
 
 def _is_of_another_node(asked: Asked, resource: Any) -> bool:
-    """True for a node's configs that this one refuses to look at, whoever asks.
+    """True for configs of another node, which this one refuses to every client.
 
-    Kafka also looks at their values before it authorizes. Here that is not for everybody: it opens
-    the files that are named.
+    Kafka also checks values before it authorizes. Here that takes the permission: it opens the
+    files that they name.
     """
     name = resource.resource_name
     return (
