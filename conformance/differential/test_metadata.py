@@ -109,3 +109,11 @@ def test_internal_topics_are_not_made_for_the_asking(pair: Pair) -> None:
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         ErrorCode.NONE,
     )
+
+
+@pytest.mark.parametrize("version", [0, 4, 13])
+def test_the_topic_of_the_metadata_is_not_made_for_the_asking(pair: Pair, version: int) -> None:
+    request = about("__cluster_metadata", allow_auto_topic_creation=True)
+    for _ in range(2):
+        pair.ask(ApiKey.METADATA, version, request)
+        pair.settle()

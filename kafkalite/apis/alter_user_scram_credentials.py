@@ -106,7 +106,7 @@ def _decide(services: Services, outcomes: dict[str, _Wish | KafkaError], wish: _
 
 
 def _at_last(services: Services, wish: _Wish) -> KafkaError | None:
-    """What is wrong with a wish when it is carried out."""
+    """The error that carrying out a wish ends in."""
     if isinstance(wish, ScramCredentialDeletion):
         return _missing(services, wish)
     # Java has no key of no bytes, at which its HMAC fails.

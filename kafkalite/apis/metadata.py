@@ -25,7 +25,7 @@ from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once, large_response, release_set
-from kafkalite.requests.topic_names import INTERNAL_TOPICS, validate_topic_name
+from kafkalite.requests.topic_names import INTERNAL_TOPICS, METADATA_TOPIC, validate_topic_name
 from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from kafkalite.wire.api_keys import METADATA_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -277,7 +277,8 @@ def _missing(
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         validate_topic_name(name)
-        if create and services.config.boolean("auto.create.topics.enable"):
+        creates = create and services.config.boolean("auto.create.topics.enable")
+        if creates and name != METADATA_TOPIC:
             if name in INTERNAL_TOPICS:
                 yield from services.topics.creating_internal(name)
             else:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from kafkalite.cluster.config_validation import TABLES, ConfigValidation
 from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.cluster.operation_size import MAX_RECORDS, TooManyRecords, check_operation_size
-from kafkalite.config import BROKER_CONFIGS, ConfigType
+from kafkalite.config import BROKER_CONFIGS, ConfigType, java_text
 from kafkalite.config.sources import find
 from kafkalite.requests.slices import (
     Steps,
@@ -278,10 +278,9 @@ def check_logger_node(name: str, node_id: int) -> None:
 
 def check_node_id(name: str, node_id: int, kind: str, expected: str) -> None:
     """Only the node itself has its configs. Raises KafkaError(INVALID_REQUEST) in these words."""
-    try:
-        given = int(name)
-    except ValueError:
-        raise invalid_request(f"{kind} id must be an integer, but it is: {name}") from None
+    given = java_text.whole_number(name, 32)
+    if given is None:
+        raise invalid_request(f"{kind} id must be an integer, but it is: {name}")
     if given != node_id:
         raise invalid_request(f"Unexpected {expected} but received {name}")
 

@@ -21,7 +21,7 @@ from kafkalite.requests.topic_names import (
     OFFSETS_TOPIC,
     SHARE_STATE_TOPIC,
     TRANSACTIONS_TOPIC,
-    validate_topic_name,
+    check_creatable,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
@@ -139,7 +139,7 @@ class TopicCreation:
 
     def _check_new(self, new: NewTopic) -> Steps[list[list[int]]]:
         """The replicas of each partition. Raises KafkaError."""
-        validate_topic_name(new.name)
+        check_creatable(new.name)
         image = self._cluster.image
         if new.name in image.topics:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")

@@ -35,6 +35,23 @@ def validate_topic_name(name: str) -> None:
         raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, f"Topic name is invalid: {reason}")
 
 
+def check_creatable(name: str) -> None:
+    """Raises KafkaError for a name that no new topic may have.
+
+    The log of the metadata lies where the first partition of a topic with its name would.
+    """
+    validate_topic_name(name)
+    if name == METADATA_TOPIC:
+        raise prohibited()
+
+
+def prohibited() -> KafkaError:
+    """The error for creating a topic of this name."""
+    return KafkaError(
+        ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited."
+    )
+
+
 def is_topic_name(name: str) -> bool:
     """True if a topic may have this name."""
     try:

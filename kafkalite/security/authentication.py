@@ -257,7 +257,7 @@ class SaslAuthenticator:
                 token = self._evaluate(frame)
             except SaslFailure as error:
                 raise AuthenticationFailed(str(error)) from None
-            except BadCredentials as error:  # an IOException, which nobody translates here
+            except BadCredentials as error:  # for Kafka the connection is broken
                 raise AuthenticationFailed(str(error), is_delayed=False) from None
             self._complete_if_done()
             return [len(token).to_bytes(4) + token]

@@ -37,7 +37,7 @@ _LARGE_BYTES: Final = 32 * 1024
 _SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 # Their members may subscribe to a regular expression, or join a group of such.
 _SUBSCRIBING: Final = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.JOIN_GROUP)
-# As any error, it closes: the only sign there is.
+# The connection is closed: the only sign there is.
 _REFUSED_IN_SILENCE: Final = "a Produce with acks=0 was refused by an ACL"
 # The APIs of each type of groups. If a type is switched off, every client is told so, authorized or
 # not.
@@ -127,7 +127,8 @@ def _authorized(authorizer: Authorizer, api: Api, rule: Rule, handle: Handler) -
         if api.rows:
             message = yield from message_in_steps(request_class(api.key), request)
         version, protocol = context.api_version, context.security_protocol
-        verdict = yield from rule(Asked(api.key, version, message, access, topics, protocol))
+        asked = Asked(api.key, version, message, access, topics, protocol, context.node_id)
+        verdict = yield from rule(asked)
         if not api.rows:
             return verdict
         if verdict.response is not None:

@@ -154,18 +154,14 @@ class Connection:
             self._channel.respond = partial(handler.respond, self)
 
     def log_in_by(self, login: Login, max_frame_bytes: int) -> None:
-        """Let `login` answer all requests, with frames of at most this size until `logged_in`."""
+        """Let `login` answer all requests, with frames of at most this size at first."""
         self._login = login
         self._channel.respond = partial(login.respond, self)
-        self.logging_in(max_frame_bytes)
+        self.limit_frames(max_frame_bytes)
 
-    def logging_in(self, max_frame_bytes: int) -> None:
-        """The client is about to say who it is, with frames of at most this size."""
-        self._channel.reader.max_frame_bytes = max_frame_bytes
-
-    def logged_in(self) -> None:
-        """The client is known, and its frames may be as large as any."""
-        self._channel.reader.max_frame_bytes = self._max_frame_bytes
+    def limit_frames(self, most: int | None = None) -> None:
+        """Take frames of at most this size while the client logs in, then as large as any."""
+        self._channel.reader.max_frame_bytes = most if most is not None else self._max_frame_bytes
 
     def claim_from(self, memory: FrameMemory) -> None:
         """Receive large frames as there is memory for them."""

@@ -68,9 +68,9 @@ class SaslHandler:
         if authenticator.is_complete and authenticator.session is not None:
             self._logins.successful += 1
             connection.context.principal = authenticator.session.principal
-            connection.logged_in()
+            connection.limit_frames()
         else:
-            connection.logging_in(self._max_receive_bytes)
+            connection.limit_frames(self._max_receive_bytes)
         return response
 
     def _fail(

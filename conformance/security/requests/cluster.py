@@ -60,7 +60,7 @@ def _part_0() -> Requests:
             incremental_alter_configs.IncrementalAlterConfigsRequest(
                 resources=[
                     *(_alter(2, name) for name in (*TOPICS, *MISSING)),
-                    _alter(4, ""),
+                    *(_alter(4, name) for name in ("", "2", "x")),
                 ],
                 validate_only=True,
             ),

@@ -83,6 +83,12 @@ def _part_0(ids: TopicIds) -> Requests:
 
 def _descriptions() -> Requests:
     return {
+        "describe topic partitions, one without a name": (
+            describe_topic_partitions.DescribeTopicPartitionsRequest(
+                topics=[describe_topic_partitions.TopicRequest(name=name) for name in ("", *TOPICS)]
+            ),
+            None,
+        ),
         "describe topic partitions": (
             describe_topic_partitions.DescribeTopicPartitionsRequest(
                 topics=[

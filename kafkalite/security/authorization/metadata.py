@@ -10,6 +10,7 @@ from uuid import UUID
 from kafkalite.requests.mirrors import mirror_of
 from kafkalite.requests.refusals import refused
 from kafkalite.requests.slices import Steps, mapped
+from kafkalite.requests.topic_names import INTERNAL_TOPICS
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
@@ -105,7 +106,9 @@ def _refused_topic(asked: Asked, topic: Any, by_id: bool) -> Steps[Any | None]:
     if access.may(Operation.CREATE, ResourceType.TOPIC, name):
         return None
     code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    return (yield from refused(ApiKey.METADATA, mirror, topic, code))
+    refusal = yield from refused(ApiKey.METADATA, mirror, topic, code)
+    refusal.is_internal = name in INTERNAL_TOPICS
+    return refusal
 
 
 def _with_operations(access: Access, topic: Any) -> Any:
@@ -135,8 +138,10 @@ def describe_topic_partitions(asked: Asked) -> Steps[Verdict]:
         topics = yield from kept_if(lambda topic: topic.name >= cursor.topic_name, topics)
     # Kafka takes a name that comes again once.
     by_name = {topic.name: topic for topic in topics}
-    asked = replace(asked, request=replace(asked.request, topics=list(by_name.values())))
-    verdict = yield from Each(need(Operation.DESCRIBE, ResourceType.TOPIC), named("name"))(asked)
+    once = replace(asked, request=replace(asked.request, topics=list(by_name.values())))
+    verdict = yield from Each(need(Operation.DESCRIBE, ResourceType.TOPIC), named("name"))(once)
+    if cursor is None and "" in by_name and by_name[""] in verdict.request.topics:
+        return handled(asked)  # Kafka fails with all of the request
     merge = verdict.finish
 
     def finish(response: Any) -> Steps[Any]:
@@ -146,7 +151,7 @@ def describe_topic_partitions(asked: Asked) -> Steps[Verdict]:
 
     if not verdict.request.topics:
         # Nothing is left to ask: an empty list would mean all topics.
-        return (yield from refused_whole(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
+        return (yield from refused_whole(once, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     return replace(verdict, finish=finish)
 
 

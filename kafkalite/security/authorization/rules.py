@@ -66,6 +66,7 @@ class Asked:
     access: Access
     topics: Topics
     security_protocol: str = "PLAINTEXT"
+    node_id: int = 1
 
 
 @dataclass(slots=True)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
+from kafkalite.config import java_text
 from kafkalite.requests.mirrors import mirror_of
 from kafkalite.requests.refusals import refused
 from kafkalite.requests.slices import Steps, batches, counted, mapped
@@ -156,7 +157,9 @@ def configs(operation: Operation, place: Place) -> Rule:
             yield
             wanted = needs.get(resource.resource_type)
             if is_change and (
-                counts[_what_is_configured(resource)] > 1 or _is_malformed(resource.configs)
+                counts[_what_is_configured(resource)] > 1
+                or _is_malformed(resource.configs)
+                or _is_of_another_node(asked, resource)
             ):
                 kept.append(resource)  # the handler knows what is wrong with it
                 continue
@@ -192,6 +195,20 @@ def _is_malformed(changes: Sequence[Any]) -> bool:
     return len({each.name for each in changes}) < len(changes) or any(
         each.value is None and getattr(each, "config_operation", None) != _DELETE
         for each in changes
+    )
+
+
+def _is_of_another_node(asked: Asked, resource: Any) -> bool:
+    """True for configs of another node, which this one refuses to every client.
+
+    Kafka also checks values before it authorizes. Here that takes the permission: it opens the
+    files that they name.
+    """
+    name = resource.resource_name
+    return (
+        resource.resource_type == _BROKER_CONFIG
+        and bool(name)
+        and java_text.whole_number(name, 32) != asked.node_id
     )
 
 

@@ -251,7 +251,7 @@ def _no_constant(name: str) -> NoReturn:
 _JSON: Final = json.JSONDecoder(parse_constant=_no_constant)
 _JSON_BLANKS: Final = " \t\r\n"
 _BASE64_URL: Final = re.compile(r"[A-Za-z0-9_-]*")
-# What becomes of a claim: a text, a number, or a list of texts.
+# A claim is a text, a number, or a list of texts.
 Claim = str | int | float | list[str]
 
 
@@ -264,7 +264,7 @@ def _claim(value: object) -> Claim:
 
 
 def _text(value: object) -> str:
-    """What Kafka makes of a JSON value where it wants a text."""
+    """A JSON value as Kafka has it where it wants a text."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict | list):

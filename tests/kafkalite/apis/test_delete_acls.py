@@ -51,7 +51,7 @@ async def test_each_filter_tells_what_it_found(users: Users) -> None:
 async def test_too_many_at_once_are_not_deleted(
     users: Users, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As many as may be are too many if one of them is found once more."""
+    """The most that may be deleted are too many if one of them is found once more."""
     monkeypatch.setattr(delete_acls, "MAX_RECORDS", 2)
     await grant(users, *(allow(READ, TOPIC, name) for name in ("a", "b", "c")))
     root = await users.user("root")

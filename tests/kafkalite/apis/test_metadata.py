@@ -128,6 +128,21 @@ async def test_asking_does_not_create_when_client_or_broker_forbid(
         assert codes(await client.ask(ask_for("new", "no good"))) == {"new": 3, "no good": 17}
 
 
+async def test_asking_does_not_create_the_topic_of_the_metadata(
+    tmp_path: Path, connect: Any
+) -> None:
+    """Its first partition would lie where the log of the metadata does."""
+    async with test_broker(data_dir=tmp_path) as broker:
+        client = await connect(broker)
+        for _ in range(2):
+            assert codes(await client.ask(ask_for("__cluster_metadata"))) == {
+                "__cluster_metadata": ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            }
+        assert [topic.name for topic in broker._running.services.topics.all()] == []
+    async with test_broker(data_dir=tmp_path):
+        pass
+
+
 async def test_a_colliding_name_is_not_created(broker: test_broker, client: Any) -> None:
     broker.create_topic("a.b")
     assert codes(await client.ask(ask_for("a_b"))) == {"a_b": 17}

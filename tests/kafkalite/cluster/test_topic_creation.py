@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kafkalite.cluster.topic_creation import NewTopic, TopicCreation
 from kafkalite.requests.slices import at_once
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
@@ -25,6 +28,12 @@ def test_a_plan_is_records_and_changes_nothing(tmp_path: Path) -> None:
             PartitionRecord,
         ]
         assert (cluster.image.topics, cluster.image.offset) == ({}, offset)
+
+
+def test_the_topic_of_the_metadata_is_not_created(tmp_path: Path) -> None:
+    """Its first partition would lie where the log of the metadata does."""
+    with open_cluster(tmp_path, 1) as cluster, pytest.raises(KafkaError, match="is prohibited"):
+        at_once(TopicCreation(cluster).records(NewTopic("__cluster_metadata", 1, 1)))
 
 
 def test_topics_of_one_partition_spread_over_the_nodes(tmp_path: Path) -> None:

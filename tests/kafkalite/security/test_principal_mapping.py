@@ -38,7 +38,7 @@ KAFKAS_EXAMPLE = (
         (r"RULE:^cn=(.*?),ou=(.*?)$/$1@$2/,  RULE:^x\/y$/z/", "x/y", "z"),
         ("RULE:^CN=(?<cn>.*)$/$1/", "CN=named", "named"),
         ("RULE:^CN=(?<cn>.*)$/${cn}!/", "CN=named", "named!"),
-        # What ends a line for Java is matched by no dot, unless it is told so.
+        # A dot matches no end of a line that Java knows, unless it is told so.
         *(("RULE:.*/x/,DEFAULT", name, name) for name in ("a\nb", "a\rb", "a\x85b", "a\u2028b")),
         ("RULE:(?s).*b/x/", "a\nb", "x"),
         (r"RULE:a\.[.]/x/,DEFAULT", "a..", "x"),

@@ -97,7 +97,7 @@ async def test_what_is_left_is_done_and_answered_in_the_order_of_the_request(use
 
 
 async def test_a_produce_that_wants_no_answer_closes_if_a_part_is_refused(users: Users) -> None:
-    """What may be written is, as with any other error."""
+    """The other part is written, as with any other error."""
     root, alice = await users.user("root"), await users.user("alice")
     await grant(users, allow(Operation.WRITE, ResourceType.TOPIC, "secret"))
     request = produced("other", "secret")

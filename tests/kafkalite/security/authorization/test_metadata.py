@@ -148,6 +148,20 @@ def test_a_topic_that_asking_creates_needs_create(
     assert (verdict.request.topics == []) is is_refused
 
 
+@pytest.mark.parametrize(("name", "is_internal"), [("new", False), ("__consumer_offsets", True)])
+def test_a_topic_that_may_not_be_created_is_told_to_be_internal(
+    name: str, is_internal: bool
+) -> None:
+    """It is no secret, as one that may not be described would be."""
+    for acls, is_told in (([acl(name, Operation.DESCRIBE)], is_internal), ([], False)):
+        wanted = MetadataRequest(topics=[MetadataRequestTopic(name=name)])
+        request = asked(ApiKey.METADATA, wanted, *acls, version=12, creates_topics=True)
+        finish = at_once(metadata(request)).finish
+        assert finish is not None
+        (topic,) = at_once(finish(MetadataResponse())).topics
+        assert (topic.error_code, topic.is_internal) == (DENIED, is_told)
+
+
 @pytest.mark.parametrize(
     ("acls", "operations"),
     [
@@ -238,6 +252,15 @@ def test_a_cursor_that_is_none_is_for_the_handler(name: str, index: int) -> None
     cursor = Cursor(topic_name=name, partition_index=index)
     request = partitions_of("b", cursor=cursor)
     assert described(request).request is request
+
+
+def test_an_empty_name_that_may_be_described_is_for_the_handler() -> None:
+    """It fails with all of the request then."""
+    request = partitions_of("b", "")
+    assert described(request, acl("*", Operation.DESCRIBE)).request is request
+    assert described(request, acl("*", Operation.DESCRIBE)).finish is None
+    verdict = described(request, acl("b", Operation.DESCRIBE))
+    assert [each.name for each in verdict.request.topics] == ["b"]
 
 
 def test_partitions_of_named_topics_are_refused_behind_the_others() -> None:

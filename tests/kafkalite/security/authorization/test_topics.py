@@ -15,6 +15,7 @@ from kafkalite.security.authorization.table import AUTHORIZATION
 from kafkalite.security.authorization.topics import configs, create_topics, delete_topics
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages import alter_configs
 from kafkalite.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicResult,
@@ -253,3 +254,24 @@ def test_changes_that_are_none_are_for_the_handler(
 ) -> None:
     request = IncrementalAlterConfigsRequest(resources=[AlterConfigsResource(TOPIC, "a", changes)])
     assert bool(left(ApiKey.INCREMENTAL_ALTER_CONFIGS, request, 1)) == is_left
+
+
+@pytest.mark.parametrize(
+    ("name", "is_left"),
+    [("", False), ("1", False), ("+1", False), ("2", True), ("x", True), (" 1", True)],
+)
+@pytest.mark.parametrize("api_key", [ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.ALTER_CONFIGS])
+def test_the_configs_of_another_node_are_for_the_handler(
+    api_key: ApiKey, name: str, is_left: bool
+) -> None:
+    """This one refuses them to anybody, as in Kafka, before it asks who may."""
+    request = IncrementalAlterConfigsRequest(
+        resources=[AlterConfigsResource(BROKER, name, [AlterableConfig("x", 0, "1")])]
+    )
+    if api_key is ApiKey.ALTER_CONFIGS:
+        old = alter_configs.AlterConfigsResource(
+            BROKER, name, [alter_configs.AlterableConfig("x", "1")]
+        )
+        assert bool(left(api_key, alter_configs.AlterConfigsRequest(resources=[old]), 1)) == is_left
+    else:
+        assert bool(left(api_key, request, 1)) == is_left
