@@ -284,7 +284,7 @@ class LogSegment(ReadableSegment):
         return 0 <= offset - self.base_offset <= _MOST_RELATIVE
 
     def is_index_full(self, max_index_bytes: int) -> bool:
-        """True if an index has reached so many, a place for the time index's last entry included."""
+        """True if an index has reached so many; the time index keeps a place for a last entry."""
         offset_index, time_index = self.offset_index, self.time_index
         return (
             offset_index.count >= max_index_bytes // offset_index.layout.size

@@ -151,7 +151,7 @@ class Reader:
         self.session_id = 0
 
     def fetch(self, epoch: int, offset: int | None = None, max_bytes: int = 10**6) -> Any:
-        """Who was told what: the wait apart."""
+        """The time to wait, and what was told of the session and its partitions."""
         partitions = (
             []
             if offset is None

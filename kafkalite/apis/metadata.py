@@ -53,8 +53,8 @@ if TYPE_CHECKING:
 _NO_LEADER: Final = -1
 # Authorized operations of those who did not ask for them.
 _NOT_ASKED: Final = -0x80000000
-# Why a missing topic was not created, that is not said of it: another was faster, or its client has
-# created too many.
+# Reasons that are not told for a missing topic: another was faster, or its client has created too
+# many.
 _NOT_TOLD: Final = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
 # Clients ask for the same topics all day: responses kept since the last change of the metadata, at

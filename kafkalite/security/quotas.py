@@ -37,7 +37,7 @@ CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
 
 # Beyond this the measurement that was used last longest ago is forgotten.
 _MAX_MEASUREMENTS: Final = 10_000
-# The limit of who has no quota, as Kafka measures it: the largest long.
+# The limit of a client without a quota, as Kafka measures it: the largest long.
 _NO_LIMIT: Final = 2.0**63
 # A client may give itself a name of any length; a longer one is kept as its hash.
 _MAX_NAME: Final = 249
@@ -74,7 +74,7 @@ def _measured_entities(user: str, client_id: str) -> Iterator[tuple[Entity, tupl
 
 
 def _limiting_entities(user: str, client_id: str) -> Iterator[Entity]:
-    """The entities that may hold the quota of who is measured together."""
+    """The entities that may hold the quota of clients that are measured together."""
     if user and client_id:
         yield from (
             ((CLIENT_ID, client), (USER, name))

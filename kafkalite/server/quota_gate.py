@@ -257,7 +257,7 @@ def _leave_out_records(request: ShareFetchRequest, response: ShareFetchResponse)
 
 
 def _mutating(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
-    """Topics change, or are created because they are asked for. The latter lets nobody wait."""
+    """Topics change, or are created because they are asked for. The latter lets no client wait."""
     say = _setter(api)
     strict_since = STRICT_SINCE.get(api.key)
 

@@ -106,7 +106,7 @@ def test_the_most_in_a_window(limit: float, most: int) -> None:
     ids=["client", "user", "users", "both", "a user's", "user alone"],
 )
 def test_an_empty_client_id_is_none(entities: list[Entity], waits: int) -> None:
-    """Whoever has none is held by quotas of users alone."""
+    """Its client is held by quotas of users alone."""
     made = quota(dict.fromkeys(entities, 100.0))
     assert made.record("alice", "", 1500, 0) == waits
 
@@ -122,7 +122,7 @@ def test_an_empty_client_id_is_none(entities: list[Entity], waits: int) -> None:
     ids=["client ids", "users", "several kinds", "both"],
 )
 def test_what_was_used_before_a_quota_was_set_counts(others: list[Entity], new: Entity) -> None:
-    """Where others had one of its kind."""
+    """If others had one of its kind."""
     made = quota(dict.fromkeys(others, 100.0))
     assert made.record("alice", "app", 1500, 0) == 0
     made.replace({each: {PRODUCER_BYTE_RATE: 100.0} for each in (*others, new)})

@@ -258,7 +258,7 @@ async def test_topics_are_not_created_by_asking_when_the_tokens_are_spent(
 
 
 async def test_only_what_is_right_is_paid_for(connect: Connect) -> None:
-    """What cannot be done says so, though no tokens are left."""
+    """The reason why a change cannot be made is said, though no tokens are left."""
     configs = {"controller.quota.window.num": "2"}
     async with broker(configs) as running:
         running.create_topic("t", partitions=1)
