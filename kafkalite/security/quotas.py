@@ -231,7 +231,10 @@ class ConnectionRates:
         self._rates: dict[str, Rate] = {}
 
     def replace(self, quotas: Quotas, addresses: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Put these quotas in force. `addresses` has those of the hosts that are named."""
+        """Put these quotas in force. `addresses` has those of the hosts that are named.
+
+        What was measured stays, as long as it counts.
+        """
         self._by_address = {}
         self._default = inf
         for entity, values in quotas.items():
@@ -243,8 +246,6 @@ class ConnectionRates:
                 self._default = limit
             else:
                 self._by_address[host_text(addresses.get(address, address))] = limit
-        if not self._by_address and self._default == inf:
-            self._rates.clear()
 
     def throttle_ms(self, address: str, now_ms: int) -> int:
         """Count a connection; if it is one too many, the time to hold it before it is closed."""

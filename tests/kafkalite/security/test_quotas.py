@@ -169,6 +169,22 @@ def test_a_rate_below_one_lets_nobody_connect(limit: float) -> None:
     assert rates.throttle_ms("10.0.0.1", 0) == 1_000
 
 
+def test_connections_count_on_without_a_rate_in_between() -> None:
+    """Those that were made meanwhile do not."""
+    rates = ConnectionRates(WINDOW)
+    quotas: dict[Entity, dict[str, float]] = {
+        (("ip", "10.0.0.1"),): {CONNECTION_CREATION_RATE: 2.0}
+    }
+    rates.replace(quotas)
+    assert [rates.throttle_ms("10.0.0.1", 0) for _ in range(12)] == [0] * 12
+    rates.replace({})
+    assert [rates.throttle_ms("10.0.0.1", 0) for _ in range(100)] == [0] * 100
+    rates.replace({(("ip", None),): {CONNECTION_CREATION_RATE: 1.0}})
+    assert rates.throttle_ms("10.0.0.1", 0) == 1_000
+    rates.replace(quotas)
+    assert [rates.throttle_ms("10.0.0.1", 0) > 0 for _ in range(9)] == [False] * 8 + [True]
+
+
 def test_without_a_rate_anybody_may_connect() -> None:
     rates = ConnectionRates(WINDOW)
     assert all(rates.throttle_ms("h", 0) == 0 for _ in range(1000))
