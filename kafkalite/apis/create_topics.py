@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.operation_size import MAX_RECORDS
-from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic
+from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic, reserved_topic
 from kafkalite.config.describe import describe_topic, effective_source
 from kafkalite.requests.context import RequestContext, check_time
 from kafkalite.requests.slices import Steps, cut, in_slices, mapped_in_steps, release
@@ -57,7 +57,7 @@ async def handle(
     await in_slices(release([new_topics]), context)
     results += await in_slices(_repeated(counts), context)
     if counts[METADATA_TOPIC] == 1:
-        results.append(_refused(METADATA_TOPIC, 1))
+        results.append(_failed(METADATA_TOPIC, reserved_topic()))
     return CreateTopicsResponse(topics=results)
 
 
@@ -76,7 +76,8 @@ def _repeated(counts: Counter[str]) -> Steps[list[CreatableTopicResult]]:
     refused: list[CreatableTopicResult] = []
     for name, count in counts.items():
         if count > 1:
-            refused.append(_refused(name, count))
+            error = KafkaError(ErrorCode.INVALID_REQUEST, "Duplicate topic name.")
+            refused.append(_failed(name, error))
         yield
     return refused
 
@@ -162,12 +163,3 @@ def _created(
 
 def _failed(name: str, error: KafkaError) -> CreatableTopicResult:
     return CreatableTopicResult(name=name, error_code=error.code, error_message=error.message)
-
-
-def _refused(name: str, count: int) -> CreatableTopicResult:
-    message = (
-        "Duplicate topic name."
-        if count > 1
-        else f"Creation of internal topic {METADATA_TOPIC} is prohibited."
-    )
-    return _failed(name, KafkaError(ErrorCode.INVALID_REQUEST, message))

@@ -18,6 +18,7 @@ together once per change of the metadata.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -53,9 +54,6 @@ if TYPE_CHECKING:
 _NO_LEADER: Final = -1
 # Authorized operations of those who did not ask for them.
 _NOT_ASKED: Final = -0x80000000
-# Reasons that are not told for a missing topic: another was faster, or its client has created too
-# many.
-_NOT_TOLD: Final = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
 # Clients ask for the same topics all day: responses kept since the last change of the metadata, at
 # most so many, to requests for at most so many topics with at most so many partitions in all.
@@ -291,14 +289,16 @@ def _missing(
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         validate_topic_name(name)
-        if create and services.config.boolean("auto.create.topics.enable"):
-            if name in INTERNAL_TOPICS:
-                yield from services.topics.creating_internal(name)
-            else:
-                yield from services.topics.creating(NewTopic(name, charge=context.charge))
     except KafkaError as error:
-        if error.code not in _NOT_TOLD:
-            code = error.code
+        code = error.code
+    else:
+        if create and services.config.boolean("auto.create.topics.enable"):
+            # The client is not told why a topic was not created: there is none.
+            with suppress(KafkaError):
+                if name in INTERNAL_TOPICS:
+                    yield from services.topics.creating_internal(name)
+                else:
+                    yield from services.topics.creating(NewTopic(name, charge=context.charge))
     return code, name, NO_UUID, name in INTERNAL_TOPICS, (), _NOT_ASKED
 
 

@@ -18,6 +18,7 @@ from kafkalite.cluster.placement import place
 from kafkalite.config import BrokerConfig, ConfigError, validate_topic_configs
 from kafkalite.requests.slices import Steps
 from kafkalite.requests.topic_names import (
+    METADATA_TOPIC,
     OFFSETS_TOPIC,
     SHARE_STATE_TOPIC,
     TRANSACTIONS_TOPIC,
@@ -140,6 +141,9 @@ class TopicCreation:
     def _check_new(self, new: NewTopic) -> Steps[list[list[int]]]:
         """The replicas of each partition. Raises KafkaError."""
         validate_topic_name(new.name)
+        if new.name == METADATA_TOPIC:
+            # Its directory is that of the metadata itself.
+            raise reserved_topic()
         image = self._cluster.image
         if new.name in image.topics:
             raise KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{new.name}' already exists.")
@@ -272,6 +276,13 @@ class TopicCreation:
             partition_epoch=0,
             directories=[self._cluster.place_log(name, index)] * len(replicas),
         )
+
+
+def reserved_topic() -> KafkaError:
+    """The error for a topic of the metadata's name, which is not for clients."""
+    return KafkaError(
+        ErrorCode.INVALID_REQUEST, f"Creation of internal topic {METADATA_TOPIC} is prohibited."
+    )
 
 
 def check_manual_assignment(
