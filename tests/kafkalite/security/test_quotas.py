@@ -170,7 +170,7 @@ def test_a_rate_below_one_lets_nobody_connect(limit: float) -> None:
 
 
 def test_connections_count_on_without_a_rate_in_between() -> None:
-    """Those that were made meanwhile do not."""
+    """Connections that are made meanwhile do not."""
     rates = ConnectionRates(WINDOW)
     quotas: dict[Entity, dict[str, float]] = {
         (("ip", "10.0.0.1"),): {CONNECTION_CREATION_RATE: 2.0}
