@@ -92,6 +92,8 @@ class LogState:
         # The next segment begins this much earlier than segment.ms says.
         segment = f"{self.name}/{self.segments.active.base_offset}"
         self.roll_jitter_ms = config.random_segment_jitter_ms(segment)
+        # segment.index.bytes when the active segment began: its indexes keep that size.
+        self.index_bytes = config.segment_index_bytes
 
     def __repr__(self) -> str:
         return f"Log({self.name}, offsets=[{self.log_start_offset}, {self.log_end_offset}))"

@@ -14,7 +14,9 @@ def segment_for(log: LogState, batch: AcceptedBatch, last_offset: int, now_ms: i
     """The active segment, or a new one if a batch has no room in it. Raises OSError, as `roll`."""
     size, timestamp, jitter_ms = batch.size_bytes, batch.max_timestamp, log.roll_jitter_ms
     segment = log.segments.active
-    if segment.must_roll(size, last_offset, timestamp, now_ms, log.config, jitter_ms):
+    if segment.must_roll(
+        size, last_offset, timestamp, now_ms, log.config, jitter_ms, log.index_bytes
+    ):
         return roll(log)
     return segment
 
@@ -34,4 +36,5 @@ def roll(log: LogState) -> LogSegment:
     _logger.info("%s: new segment at offset %d", log.name, segment.base_offset)
     log.segment_changed("rolled", segment.base_offset, f"{old.size} bytes are in the one before")
     log.roll_jitter_ms = log.config.random_segment_jitter_ms(f"{log.name}/{segment.base_offset}")
+    log.index_bytes = log.config.segment_index_bytes
     return segment

@@ -40,8 +40,6 @@ class LogSegment(ReadableSegment):
         self._bytes_since_index_entry = 0
         # True if an index is full; None: to be found out, after each entry.
         self._is_index_full: bool | None = None
-        # segment.index.bytes as it was with the segment's first batches; 0 before.
-        self._index_bytes = 0
         self._has_file = True
         # Up to here the file has batches that were written with the ones before them.
         self._ahead_end = 0
@@ -242,6 +240,7 @@ class LogSegment(ReadableSegment):
         now_ms: int,
         config: LogConfig,
         roll_jitter_ms: int,
+        index_bytes: int,
     ) -> bool:
         """True if a batch of this size, last offset and largest timestamp needs a new segment.
 
@@ -261,8 +260,7 @@ class LogSegment(ReadableSegment):
         if waited_ms > config.max_segment_ms - roll_jitter_ms:
             return True
         if self._is_index_full is None:
-            self._index_bytes = self._index_bytes or config.segment_index_bytes
-            self._is_index_full = self.is_index_full(self._index_bytes)
+            self._is_index_full = self.is_index_full(index_bytes)
         return self._is_index_full
 
     def modified_ms(self) -> int:
@@ -284,7 +282,7 @@ class LogSegment(ReadableSegment):
         return 0 <= offset - self.base_offset <= _MOST_RELATIVE
 
     def is_index_full(self, max_index_bytes: int) -> bool:
-        """True if an index has reached so many, a place for the time index's last entry included."""
+        """True if an index has reached so many; the time index keeps a place for a last entry."""
         offset_index, time_index = self.offset_index, self.time_index
         return (
             offset_index.count >= max_index_bytes // offset_index.layout.size

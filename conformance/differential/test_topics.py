@@ -54,6 +54,9 @@ GOOD = {
     "many partitions": {"partitions": 20},
     "with a config": {"configs": config("retention.ms", "1000")},
     "with two policies": {"configs": config("cleanup.policy", "compact,delete")},
+    "with odd spelling": {"configs": config("min.cleanable.dirty.ratio", "0.5e0")},
+    "with odd case": {"configs": config("unclean.leader.election.enable", "TRUE")},
+    "with blanks": {"configs": config("cleanup.policy", " compact , delete")},
     "placed by hand": {"partitions": -1, "replicas": -1, "assignments": placed([1], [1])},
 }
 BAD = {

@@ -151,7 +151,7 @@ class Reader:
         self.session_id = 0
 
     def fetch(self, epoch: int, offset: int | None = None, max_bytes: int = 10**6) -> Any:
-        """Who was told what: the wait apart."""
+        """The time to wait, and what was told of the session and its partitions."""
         partitions = (
             []
             if offset is None
@@ -238,3 +238,20 @@ def test_topics_that_asking_creates_cost_tokens(brokers: Pair) -> None:
             found = client.ask(MetadataRequest(topics=wanted, allow_auto_topic_creation=False), 12)
             counts.append(sum(each.error_code == 0 for each in found.topics))
     assert counts[0] == counts[1] < 6
+
+
+def test_quotas_of_hosts(brokers: Pair) -> None:
+    """A name is taken, if it has an address."""
+    told: list[Any] = []
+    for broker in brokers:
+        with called(broker, "maker") as client:
+            seen: list[Any] = []
+            for host in ("localhost", "127.1", "no.such.host.invalid", "127.0.0.1.9"):
+                entity = [EntityData(entity_type="ip", entity_name=host)]
+                for remove in (False, True):
+                    ops = [OpData(key="connection_creation_rate", value=1e6, remove=remove)]
+                    entries = [EntryDataRequest(entity=entity, ops=ops)]
+                    answer = client.ask(AlterClientQuotasRequest(entries=entries)).entries[0]
+                    seen.append((host, answer.error_code, answer.error_message))
+        told.append(seen)
+    assert told[0] == told[1]

@@ -1,16 +1,21 @@
 """AlterClientQuotas (key 49), versions 0-1: set and remove quotas (KIP-546).
 
 Each entity changes as a whole or not at all. One named again is answered with INVALID_REQUEST; what
-was asked first is done all the same (ClientQuotaControlManager.alterClientQuotas).
+was asked first is done all the same (ClientQuotaControlManager.alterClientQuotas). An ip entity may
+be the name of a host, which is looked up, and counts for its first address.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import trio
+
 from kafkalite.cluster.client_quotas import QuotaChange, entity_of, named_twice, plan_quota_changes
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import WaitingSteps, batches, in_slices, mapped, release_dict
+from kafkalite.requests.hosts import addresses_of
+from kafkalite.requests.slices import Steps, WaitingSteps, batches, in_slices, mapped, release_dict
+from kafkalite.security.quotas import named_hosts
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
@@ -28,7 +33,15 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
+    hosts = await in_slices(_named_hosts(request), context)
+    addresses = services.security.addresses
+    if unknown := hosts - addresses.keys():
+        await context.connection.move_to_task()
+        addresses.update(await trio.to_thread.run_sync(addresses_of, unknown))
     entries = await in_slices(_alter_each(services, request), context)
+    for host in hosts:
+        if addresses.get(host) == "":
+            del addresses[host]  # it may have an address when it is named again
     return AlterClientQuotasResponse(entries=entries)
 
 
@@ -48,7 +61,9 @@ def _alter_each(
                 if entity in told:
                     raise named_twice(entity)
                 changes = map(_change, entry.ops)
-                records += yield from plan_quota_changes(services.cluster, entity, changes)
+                records += yield from plan_quota_changes(
+                    services.cluster, entity, changes, services.security.addresses
+                )
             except KafkaError as error:
                 code, message = error.code, error.message
             told[entity] = EntryData(
@@ -63,6 +78,15 @@ def _alter_each(
     entries = list(told.values())
     yield from release_dict(told)
     return entries
+
+
+def _named_hosts(request: AlterClientQuotasRequest) -> Steps[set[str]]:
+    """The hosts that are named, other than by their addresses."""
+    hosts: set[str] = set()
+    for entry in request.entries:
+        yield
+        hosts |= named_hosts([[(part.entity_type, part.entity_name) for part in entry.entity]])
+    return hosts
 
 
 def _told(part: tuple[str, str | None]) -> EntityData:

@@ -135,7 +135,8 @@ def _described(services: Services, new: NewTopic) -> list[CreatableTopicConfigs]
     return [
         CreatableTopicConfigs(
             name=described.name,
-            value=described.value,
+            # In the words of the request, which DescribeConfigs has in Java's.
+            value=new.configs.get(described.name, described.value),
             read_only=described.read_only,
             config_source=effective_source(services.config, described.name, new.configs),
             is_sensitive=described.sensitive,

@@ -18,6 +18,7 @@ together once per change of the metadata.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -25,7 +26,7 @@ from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once, large_response, release_set
-from kafkalite.requests.topic_names import INTERNAL_TOPICS, METADATA_TOPIC, validate_topic_name
+from kafkalite.requests.topic_names import INTERNAL_TOPICS, validate_topic_name
 from kafkalite.security.authorized_operations import CLUSTER_OPERATIONS, NOT_ASKED, TOPIC_OPERATIONS
 from kafkalite.wire.api_keys import METADATA_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -46,9 +47,6 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 _NO_LEADER: Final = -1
-# Why a missing topic was not created, that is not said of it: another was faster, or its client has
-# created too many.
-_NOT_TOLD: Final = (ErrorCode.TOPIC_ALREADY_EXISTS, ErrorCode.THROTTLING_QUOTA_EXCEEDED)
 
 # Clients ask for the same topics all day: responses kept since the last change of the metadata, at
 # most so many, to requests for at most so many topics with at most so many partitions in all.
@@ -277,15 +275,16 @@ def _missing(
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     try:
         validate_topic_name(name)
-        creates = create and services.config.boolean("auto.create.topics.enable")
-        if creates and name != METADATA_TOPIC:
-            if name in INTERNAL_TOPICS:
-                yield from services.topics.creating_internal(name)
-            else:
-                yield from services.topics.creating(NewTopic(name, charge=context.charge))
     except KafkaError as error:
-        if error.code not in _NOT_TOLD:
-            code = error.code
+        code = error.code
+    else:
+        if create and services.config.boolean("auto.create.topics.enable"):
+            # The client is not told why a topic was not created: there is none.
+            with suppress(KafkaError):
+                if name in INTERNAL_TOPICS:
+                    yield from services.topics.creating_internal(name)
+                else:
+                    yield from services.topics.creating(NewTopic(name, charge=context.charge))
     return code, name, NO_UUID, name in INTERNAL_TOPICS, (), NOT_ASKED
 
 

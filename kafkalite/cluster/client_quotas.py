@@ -5,12 +5,12 @@ Source: Kafka's ClientQuotaControlManager and ClientQuotasImage.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.image import QuotaEntity
+from kafkalite.requests.hosts import is_address
 from kafkalite.requests.slices import Steps, batches, in_order, mapped, release_dict
 from kafkalite.security.quotas import (
     CLIENT_ID,
@@ -71,16 +71,20 @@ def named_twice(entity: QuotaEntity) -> KafkaError:
 
 
 def plan_quota_changes(
-    cluster: Cluster, entity: QuotaEntity, changes: Iterable[QuotaChange]
+    cluster: Cluster,
+    entity: QuotaEntity,
+    changes: Iterable[QuotaChange],
+    addresses: Mapping[str, str],
 ) -> Steps[list[object]]:
-    """The records for changed quotas of one entity. Raises KafkaError(INVALID_REQUEST)."""
+    """The records for changed quotas of one entity. `addresses` has those of hosts that may be
+    named. Raises KafkaError(INVALID_REQUEST)."""
     by_key: dict[str, QuotaChange] = {}
     for change in changes:
         yield
         if change.key in by_key:
             raise named_twice(entity)
         by_key[change.key] = change
-    keys = _keys_for(entity)
+    keys = _keys_for(entity, addresses)
     present = cluster.image.quotas.get(entity, {})
     records: list[object] = []
     for change in by_key.values():
@@ -95,7 +99,7 @@ def plan_quota_changes(
     return records
 
 
-def _keys_for(parts: QuotaEntity) -> Mapping[str, float | None]:
+def _keys_for(parts: QuotaEntity, addresses: Mapping[str, str]) -> Mapping[str, float | None]:
     if not parts:
         raise invalid_request("Invalid empty client quota entity")
     for entity_type, name in parts:
@@ -113,11 +117,8 @@ def _keys_for(parts: QuotaEntity) -> Mapping[str, float | None]:
             "ClientId"
         )
     address = entity[IP]
-    try:
-        if address is not None:
-            ipaddress.ip_address(address)
-    except ValueError:
-        raise invalid_request(f"{address} is not a valid IP or resolvable host.") from None
+    if address is not None and not is_address(address) and not addresses.get(address):
+        raise invalid_request(f"{address} is not a valid IP or resolvable host.")
     return _IP_KEYS
 
 

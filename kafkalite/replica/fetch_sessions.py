@@ -36,7 +36,7 @@ _NO_SESSION_YET: Final = (FIRST_EPOCH, FINAL_EPOCH)
 NO_REPLICA: Final = -1
 _MAX_EPOCH: Final = 2**31 - 1
 REPLICA_STATE_SINCE: Final = 15
-_IDS_OF_A_PART: Final = (2**31 - 1) // 8
+_PARTS: Final = 8
 # A session unused for so long gives way to any other; one younger than that is never pushed out by
 # a larger one (Kafka: min.incremental.fetch.session.eviction.ms).
 EVICTION_SECONDS: Final = 120.0
@@ -219,26 +219,43 @@ def random_id() -> int:
 class FetchSessionCache:
     """The sessions of one node, at most `slots` of them. `new_id` makes their numbers.
 
-    When full, a new session takes the place of one that was not used for two minutes, or else of
-    the smallest one that is two minutes old and smaller than the new one; or it is not opened. A
-    broker's takes the place of the smallest of a consumer, whatever its age and size.
+    There are eight parts, as in Kafka, each for an eighth of the slots, rounded down, and of the
+    numbers. New sessions go to them in turn. When its part is full, a new session takes the place
+    of one that was not used for two minutes, or else of the smallest one that is two minutes old
+    and smaller than the new one; or it is not opened. A broker's takes the place of the smallest of
+    a consumer, whatever its age and size.
     """
 
     def __init__(
-        self, slots: int, clock: Callable[[], float], new_id: Callable[[], int] = random_id
+        self,
+        slots: int,
+        clock: Callable[[], float],
+        new_id: Callable[[], int] = random_id,
+        part_count: int = _PARTS,
     ) -> None:
-        self._slots = slots
+        self._slots_of_a_part = slots // part_count
+        self._ids_of_a_part = _MAX_EPOCH // part_count
         self._clock = clock
         self._new_id = new_id
-        self._sessions: dict[int, FetchSession] = {}  # least recently used first
+        # Least recently used first.
+        self._parts: list[dict[int, FetchSession]] = [{} for _ in range(part_count)]
+        self._turns = 0
 
     def __len__(self) -> int:
-        return len(self._sessions)
+        return sum(map(len, self._parts))
 
     def covered(self, session_id: int) -> list[TargetKey]:
         """The partitions of a session, by topic id or name; none if there is no such session."""
-        session = self._sessions.get(session_id)
-        return [] if session is None else list(session.targets)
+        found = (part[session_id] for part in self._parts if session_id in part)
+        return [key for session in found for key in session.targets]
+
+    def _part_of(self, session_id: int) -> dict[int, FetchSession]:
+        """The part of a session with this number. Apache Kafka fails for one that belongs to none
+        (FetchSessionCache.getCacheShard). Raises KafkaError(UNKNOWN_SERVER_ERROR)."""
+        index = abs(session_id) // self._ids_of_a_part * (-1 if session_id < 0 else 1)
+        if not 0 <= index < len(self._parts):
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+        return self._parts[index]
 
     def begin(self, request: FetchRequestRow, api_version: int) -> FetchContext:
         """The partitions this request fetches. Raises KafkaError with FETCH_SESSION_ID_NOT_FOUND,
@@ -282,15 +299,14 @@ class FetchSessionCache:
             for gone in cut(indexes):
                 yield
                 session.forget(name, topic_id, gone)
-        if self._sessions.get(session.session_id) is not session:
+        if self._part_of(session.session_id).get(session.session_id) is not session:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         return self._continue(request, session, targets)
 
     def _begin(
         self, request: FetchRequestRow, api_version: int, targets: Sequence[FetchTarget]
     ) -> FetchContext:
-        if self._sessions.pop(request[7], None) is None:
-            _check_id(request[7])
+        self._part_of(request[7]).pop(request[7], None)
         if request[8] == FINAL_EPOCH:
             return FetchContext(targets)
         replica_id = request[1] if api_version < REPLICA_STATE_SINCE else request[2][0]
@@ -302,9 +318,8 @@ class FetchSessionCache:
         )
 
     def _session_of(self, request: FetchRequestRow, api_version: int) -> FetchSession:
-        session = self._sessions.get(request[7])
+        session = self._part_of(request[7]).get(request[7])
         if session is None:
-            _check_id(request[7])
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != request[8]:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
@@ -315,11 +330,12 @@ class FetchSessionCache:
     def _continue(
         self, request: FetchRequestRow, session: FetchSession, targets: Sequence[FetchTarget]
     ) -> FetchContext:
-        del self._sessions[session.session_id]
+        part = self._part_of(session.session_id)
+        del part[session.session_id]
         if not session.targets:
             # A partition both wanted and forgotten is answered once more.
             return FetchContext(targets)
-        self._sessions[session.session_id] = session
+        part[session.session_id] = session
         session.used_at = self._clock()
         epoch = request[8]
         session.epoch = next_epoch(epoch)
@@ -329,21 +345,23 @@ class FetchSessionCache:
         self, targets: dict[TargetKey, FetchTarget], *, uses_topic_ids: bool, is_of_broker: bool
     ) -> int:
         """Open a session; its id, or NO_SESSION_ID if there is no place for it."""
-        if not self._make_place(len(targets), is_of_broker):
+        index = self._turns % len(self._parts)
+        self._turns += 1
+        part = self._parts[index]
+        if not self._make_place(part, len(targets), is_of_broker):
             return NO_SESSION_ID
-        session_id = self._new_id()
-        while session_id in self._sessions:
-            session_id = self._new_id()
+        session_id = NO_SESSION_ID
+        while session_id == NO_SESSION_ID or session_id in part:
+            session_id = index * self._ids_of_a_part + self._new_id() % self._ids_of_a_part
         now = self._clock()
-        self._sessions[session_id] = FetchSession(
-            session_id, uses_topic_ids, is_of_broker, now, now, targets
-        )
+        part[session_id] = FetchSession(session_id, uses_topic_ids, is_of_broker, now, now, targets)
         return session_id
 
-    def _make_place(self, partition_count: int, is_of_broker: bool) -> bool:
+    def _make_place(
+        self, sessions: dict[int, FetchSession], partition_count: int, is_of_broker: bool
+    ) -> bool:
         """Source: FetchSessionCacheShard.tryEvict."""
-        sessions = self._sessions
-        if len(sessions) < self._slots:
+        if len(sessions) < self._slots_of_a_part:
             return True
         if not sessions:
             return False
@@ -362,13 +380,6 @@ class FetchSessionCache:
             return False
         del sessions[smallest.session_id]
         return True
-
-
-def _check_id(session_id: int) -> None:
-    """Apache Kafka keeps sessions in eight parts by their ids, and fails for an id that belongs to
-    none (FetchSessionCache.getCacheShard)."""
-    if not -_IDS_OF_A_PART < session_id < 8 * _IDS_OF_A_PART:
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def _each_once(targets: list[FetchTarget]) -> list[FetchTarget]:

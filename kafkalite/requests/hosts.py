@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ipaddress
 import socket
 import struct
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final
 
 _MAPPED: Final = "::ffff:"
@@ -24,3 +27,27 @@ def host_text(address: str) -> str:
     except OSError:
         return address
     return ":".join(f"{group:x}" for group in groups) + percent + scope
+
+
+def is_address(host: str) -> bool:
+    """True for an address, False for a name of one."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def addresses_of(hosts: Iterable[str]) -> dict[str, str]:
+    """The first address of each host, as of Java's InetAddress.getByName; "" if there is none.
+
+    It takes as long as the system's resolver.
+    """
+    return {host: _address(host) for host in hosts}
+
+
+def _address(host: str) -> str:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError, UnicodeError):
+            return host_text(str(socket.getaddrinfo(host or None, None, family)[0][4][0]))
+    return ""

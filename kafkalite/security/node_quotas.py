@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
+
 from kafkalite.config import BrokerConfig
 from kafkalite.security.quotas import (
     CONSUMER_BYTE_RATE,
@@ -33,11 +36,11 @@ class NodeQuotas:
         self.mutation = ClientQuota(CONTROLLER_MUTATION_RATE, window("controller."))
         self.connections = ConnectionRates(clients)
 
-    def replace(self, quotas: Quotas) -> None:
-        """Put these quotas in force."""
+    def replace(self, quotas: Quotas, addresses: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Put these quotas in force. `addresses` has those of the hosts that are named."""
         for quota in (self.produce, self.fetch, self.request, self.mutation):
             quota.replace(quotas)
-        self.connections.replace(quotas)
+        self.connections.replace(quotas, addresses)
 
     @property
     def is_active(self) -> bool:

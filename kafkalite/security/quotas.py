@@ -16,13 +16,14 @@ KIP-124, KIP-219, KIP-599).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from math import inf, isnan
+from types import MappingProxyType
 from typing import Final, TypeVar
 
-from kafkalite.requests.hosts import host_text
+from kafkalite.requests.hosts import host_text, is_address
 from kafkalite.security.rates import Rate, TokenBucket, Window
 
 USER: Final = "user"
@@ -37,7 +38,7 @@ CONNECTION_CREATION_RATE: Final = "connection_creation_rate"
 
 # Beyond this the measurement that was used last longest ago is forgotten.
 _MAX_MEASUREMENTS: Final = 10_000
-# The limit of who has no quota, as Kafka measures it: the largest long.
+# The limit of a client without a quota, as Kafka measures it: the largest long.
 _NO_LIMIT: Final = 2.0**63
 # A client may give itself a name of any length; a longer one is kept as its hash.
 _MAX_NAME: Final = 249
@@ -74,7 +75,7 @@ def _measured_entities(user: str, client_id: str) -> Iterator[tuple[Entity, tupl
 
 
 def _limiting_entities(user: str, client_id: str) -> Iterator[Entity]:
-    """The entities that may hold the quota of who is measured together."""
+    """The entities that may hold the quota of clients that are measured together."""
     if user and client_id:
         yield from (
             ((CLIENT_ID, client), (USER, name))
@@ -214,6 +215,12 @@ def _short(name: str) -> str:
     return sha256(name.encode(errors="surrogatepass")).hexdigest()
 
 
+def named_hosts(entities: Iterable[Iterable[tuple[str, str | None]]]) -> set[str]:
+    """The hosts that entities name, other than by their addresses."""
+    names = {name for entity in entities for kind, name in entity if kind == IP and name}
+    return {name for name in names if not is_address(name)}
+
+
 class ConnectionRates:
     """Limits how often an address may connect (KIP-612)."""
 
@@ -223,8 +230,11 @@ class ConnectionRates:
         self._default: float = inf
         self._rates: dict[str, Rate] = {}
 
-    def replace(self, quotas: Quotas) -> None:
-        """Put these quotas in force."""
+    def replace(self, quotas: Quotas, addresses: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Put these quotas in force. `addresses` has those of the hosts that are named.
+
+        What was measured stays, as long as it counts.
+        """
         self._by_address = {}
         self._default = inf
         for entity, values in quotas.items():
@@ -235,9 +245,7 @@ class ConnectionRates:
             if address is None:
                 self._default = limit
             else:
-                self._by_address[host_text(address)] = limit
-        if not self._by_address and self._default == inf:
-            self._rates.clear()
+                self._by_address[host_text(addresses.get(address, address))] = limit
 
     def throttle_ms(self, address: str, now_ms: int) -> int:
         """Count a connection; if it is one too many, the time to hold it before it is closed."""

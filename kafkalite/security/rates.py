@@ -129,7 +129,7 @@ def _rounded(value: float) -> int:
 def _as_int(wait_ms: int) -> int:
     """The time as Kafka counts it, with the last 32 bits of a long; a negative one is none.
 
-    So whoever would have to wait for longer than 24 days waits for any time, or not at all.
+    So a client that would have to wait for longer than 24 days waits for any time, or not at all.
     """
     low = wait_ms & 0xFFFF_FFFF
     return low if low < 2**31 else 0

@@ -15,6 +15,7 @@ from kafkalite.config.definition import no_java_class
 from kafkalite.config.listener_configs import PREFIX, ListenerConfigs
 from kafkalite.config.listeners import WITH_SASL, WITH_TLS
 from kafkalite.log.loggers import logger_of
+from kafkalite.requests.hosts import addresses_of
 from kafkalite.security.listener_security import ListenerSecurity, RunningListener, read_tls
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord
@@ -88,6 +89,8 @@ class Security:
         self._tokens: DelegationTokens | None = None
         self._quotas: dict[int, NodeQuotas] = {}
         self._quotas_changed: Callable[[], None] | None = None
+        # Addresses of the hosts that quotas name; a host without one is held by no quota.
+        self.addresses: dict[str, str] = {}
         self._keys: dict[tuple[str, RefreshTimes], UrlKeys] = {}
         self._run_keys: Callable[[UrlKeys], None] | None = None
         self.authorizer = _authorizer(config)
@@ -123,7 +126,7 @@ class Security:
             self._change_acls(self.authorizer, records)
         if any(isinstance(record, ClientQuotaRecord) for record in records):
             for quotas in self._quotas.values():
-                quotas.replace(self._metadata().quotas)
+                self._put_in_force(quotas)
             if self._quotas_changed is not None:
                 self._quotas_changed()
         for record in records:
@@ -155,8 +158,18 @@ class Security:
             from kafkalite.security.node_quotas import NodeQuotas
 
             found = self._quotas[node_id] = NodeQuotas(self._config)
-            found.replace(self._metadata().quotas)
+            self._put_in_force(found)
         return found
+
+    def _put_in_force(self, node: NodeQuotas) -> None:
+        """Names that were not looked up when their quotas were set, but at an earlier start or by
+        controllers, are looked up now, once."""
+        from kafkalite.security.quotas import named_hosts
+
+        quotas = self._metadata().quotas
+        unknown = named_hosts(quotas) - self.addresses.keys()
+        self.addresses.update(addresses_of(unknown))
+        node.replace(quotas, self.addresses)
 
     # Credentials, as SCRAM asks for them
 

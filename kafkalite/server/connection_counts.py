@@ -6,10 +6,8 @@ another listener goes for it (KIP-402). Source: Kafka's ConnectionQuotas.
 
 from __future__ import annotations
 
-import socket
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Final
 
@@ -27,7 +25,7 @@ from kafkalite.config.connection_limits import (
 )
 from kafkalite.config.definition import ConfigError
 from kafkalite.log.loggers import logger_of
-from kafkalite.requests.hosts import host_text
+from kafkalite.requests.hosts import addresses_of
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
@@ -54,7 +52,7 @@ class ConnectionCounts:
         self._overrides: dict[int, dict[str, int]] = {}
         # The addresses of hosts with a limit of their own; "" for a host without any.
         self._addresses: dict[str, str] = {}
-        self._addresses = _addresses(self.unknown_hosts())
+        self._addresses = addresses_of(self.unknown_hosts())
         for host in self._addresses:
             if not self._addresses[host]:
                 raise ConfigError(_NO_ADDRESS % (OVERRIDES, host))
@@ -155,23 +153,8 @@ class ConnectionCounts:
 
     async def look_up(self, hosts: Iterable[str]) -> None:
         """Find the addresses of hosts; an error is logged for one that has none."""
-        found = await trio.to_thread.run_sync(_addresses, hosts, abandon_on_cancel=True)
+        found = await trio.to_thread.run_sync(addresses_of, hosts, abandon_on_cancel=True)
         for host in [host for host, address in found.items() if not address]:
             logger.error(_NO_ADDRESS, OVERRIDES, host)
         self._addresses.update(found)
         self._overrides.clear()
-
-
-def _addresses(hosts: Iterable[str]) -> dict[str, str]:
-    return {host: _address(host) for host in hosts}
-
-
-def _address(host: str) -> str:
-    """The first address, as of Java's InetAddress.getByName; "" if there is none.
-
-    It takes as long as the system's resolver.
-    """
-    for family in (socket.AF_INET, socket.AF_INET6):
-        with suppress(OSError, UnicodeError):
-            return host_text(str(socket.getaddrinfo(host or None, None, family)[0][4][0]))
-    return ""

@@ -105,6 +105,12 @@ def _setter(api: Api) -> Callable[[Any, int], Any]:
     return say
 
 
+def _controllers_wait_ms(api: Api, response: Any) -> int:
+    """The wait that the controllers of a cluster, who have quotas of their own, already tell."""
+    wait_ms: int = getattr(response, "throttle_time_ms", 0) if api.forwarded else 0
+    return wait_ms
+
+
 def _timed(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
     say = _setter(api)
 
@@ -116,6 +122,8 @@ def _timed(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
 
         def finish(response: Any) -> Any:
             wait_ms = _request_wait_ms(quotas, context, took)
+            if response is not None:
+                wait_ms = max(wait_ms, _controllers_wait_ms(api, response))
             _mute(context, wait_ms)
             return response if response is None or not wait_ms else say(response, wait_ms)
 
@@ -257,7 +265,7 @@ def _leave_out_records(request: ShareFetchRequest, response: ShareFetchResponse)
 
 
 def _mutating(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
-    """Topics change, or are created because they are asked for. The latter lets nobody wait."""
+    """Topics change, or are created because they are asked for. The latter lets no client wait."""
     say = _setter(api)
     strict_since = STRICT_SINCE.get(api.key)
 
@@ -279,8 +287,7 @@ def _mutating(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
             context.charge = None
             wait_ms = _request_wait_ms(quotas, context, took)
             if strict_since is not None:
-                # The controllers of a cluster have quotas of their own, and say so.
-                wait_ms = max(wait_ms, quota.wait_ms, response.throttle_time_ms)
+                wait_ms = max(wait_ms, quota.wait_ms, _controllers_wait_ms(api, response))
             _mute(context, wait_ms)
             return say(response, wait_ms) if wait_ms else response
 

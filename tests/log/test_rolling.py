@@ -43,6 +43,22 @@ def test_roll_when_the_index_is_full(disk: Any) -> None:
     assert log.segments.base_offsets == [0, 4, 8]
 
 
+def test_the_indexes_of_a_segment_keep_the_size_that_they_began_with(disk: Any) -> None:
+    """Whatever segment.index.bytes is by now; also of a first segment that has nothing yet."""
+    small, large = (
+        LogConfig(index_interval_bytes=0, segment_index_bytes=count) for count in (48, 72)
+    )
+    log = disk.log(config=large)
+    log.config = small
+    for i in range(10):
+        disk.append(log, b"x", timestamp=disk.now_ms + i)
+    assert log.segments.base_offsets == [0, 6]
+    log.config = large
+    for i in range(10):
+        disk.append(log, b"x", timestamp=disk.now_ms + 10 + i)
+    assert log.segments.base_offsets == [0, 6, 10, 16]
+
+
 @pytest.mark.parametrize(("offset", "rolls"), [(2**31 - 1, False), (2**31, True)])
 def test_roll_when_an_offset_does_not_fit_the_indexes(
     disk: Any, values: Any, offset: int, rolls: bool

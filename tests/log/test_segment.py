@@ -23,6 +23,9 @@ def batch(offset: int, timestamp: int = 100) -> bytes:
 SIZE = len(batch(0))
 
 
+INDEX_BYTES = LogConfig().segment_index_bytes
+
+
 def add(segment: LogSegment, offset: int, timestamp: int = 100) -> None:
     data = batch(offset, timestamp)
     segment.append(b"", data, len(data), offset, offset, timestamp, 0)
@@ -125,8 +128,6 @@ def test_a_first_file_that_cannot_be_made_leaves_none(tmp_path: Path) -> None:
         (LogConfig(), 2**31, 100, 0, True),
         (LogConfig(segment_ms=HOUR_MS), 1, 100 + HOUR_MS, 10**15, False),
         (LogConfig(segment_ms=HOUR_MS), 1, 101 + HOUR_MS, 0, True),
-        (LogConfig(segment_index_bytes=23), 1, 100, 0, True),
-        (LogConfig(segment_index_bytes=24), 1, 100, 0, False),
     ],
 )
 def test_a_batch_that_needs_a_new_segment(
@@ -134,39 +135,35 @@ def test_a_batch_that_needs_a_new_segment(
 ) -> None:
     segment = made(tmp_path)
     add(segment, 0)
-    assert segment.must_roll(SIZE, last_offset, timestamp, now_ms, config, 0) is rolls
+    assert segment.must_roll(SIZE, last_offset, timestamp, now_ms, config, 0, INDEX_BYTES) is rolls
 
 
-def test_the_indexes_keep_the_size_that_they_began_with(tmp_path: Path) -> None:
-    """Whatever segment.index.bytes is by now."""
+@pytest.mark.parametrize(("index_bytes", "rolls"), [(23, True), (24, False)])
+def test_a_full_index_needs_a_new_segment(tmp_path: Path, index_bytes: int, rolls: bool) -> None:
     segment = made(tmp_path)
     add(segment, 0)
-    small, large = LogConfig(segment_index_bytes=24), LogConfig(segment_index_bytes=240)
-    assert not segment.must_roll(SIZE, 1, 100, 0, small, 0)
-    add(segment, 1)
-    add(segment, 2)
-    assert segment.must_roll(SIZE, 3, 100, 0, large, 0)
+    assert segment.must_roll(SIZE, 1, 100, 0, LogConfig(), 0, index_bytes) is rolls
 
 
 def test_jitter_makes_it_earlier(tmp_path: Path) -> None:
     segment = made(tmp_path)
     add(segment, 0)
     config = LogConfig(segment_ms=1000)
-    assert not segment.must_roll(SIZE, 1, 100 + 900, 0, config, 100)
-    assert segment.must_roll(SIZE, 1, 100 + 901, 0, config, 100)
+    assert not segment.must_roll(SIZE, 1, 100 + 900, 0, config, 100, INDEX_BYTES)
+    assert segment.must_roll(SIZE, 1, 100 + 901, 0, config, 100, INDEX_BYTES)
 
 
 def test_without_timestamps_the_age_is_the_segment_s(tmp_path: Path) -> None:
     segment = made(tmp_path)  # at 50
     add(segment, 0, timestamp=-1)
     config = LogConfig(segment_ms=1000)
-    assert not segment.must_roll(SIZE, 1, -1, 1050, config, 0)
-    assert segment.must_roll(SIZE, 1, -1, 1051, config, 0)
+    assert not segment.must_roll(SIZE, 1, -1, 1050, config, 0, INDEX_BYTES)
+    assert segment.must_roll(SIZE, 1, -1, 1051, config, 0, INDEX_BYTES)
 
 
 def test_an_empty_segment_takes_a_batch_of_any_time(tmp_path: Path) -> None:
     segment = made(tmp_path)
-    assert not segment.must_roll(SIZE, 0, 10**15, 10**15, LogConfig(segment_ms=1), 0)
+    assert not segment.must_roll(SIZE, 0, 10**15, 10**15, LogConfig(segment_ms=1), 0, INDEX_BYTES)
 
 
 def test_an_index_entry_needs_its_interval(tmp_path: Path) -> None:

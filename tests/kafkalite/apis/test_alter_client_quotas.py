@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import socket
+from pathlib import Path
 from typing import Any
 
 import pytest
+import trio
 
+from kafkalite.testing import broker
 from kafkalite.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
     EntryDataRequest,
     OpData,
 )
+from tests.kafkalite.fetching import ALIVE
 from tests.kafkalite.quotas_and_credentials import Entity, alter, described
 
 
@@ -78,3 +83,47 @@ async def test_of_a_type_that_is_named_twice_the_last_name_counts(client: Any) -
     (told,) = (await client.ask(AlterClientQuotasRequest(entries=entries))).entries
     assert (told.error_code, told.entity) == (0, [EntityData("user", "v")])
     assert await described(client) == [({"user": "v"}, {"producer_byte_rate": 5.0})]
+
+
+async def test_a_host_counts_for_its_address(tmp_path: Path, connect: Any) -> None:
+    """Also after a restart, when it is looked up again."""
+
+    async def is_served(running: Any) -> bool:
+        client = await connect(running)
+        with trio.move_on_after(0.5):
+            return (await client.ask(ALIVE, 3)).error_code == 0
+        return False
+
+    config = {"quota.window.num": "2"}
+    async with broker(config, data_dir=tmp_path) as running:
+        client = await connect(running)
+        told = await alter(client, {"ip": "localhost"}, connection_creation_rate=1)
+        assert told == (0, None)
+        assert await described(client) == [({"ip": "localhost"}, {"connection_creation_rate": 1.0})]
+        assert [await is_served(running) for _ in range(2)] == [True, False]
+    async with broker(config, data_dir=tmp_path) as running:
+        assert [await is_served(running) for _ in range(2)] == [True, False]
+
+
+async def test_a_host_is_looked_up_again_after_it_had_no_address(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    addresses: list[Any] = []
+
+    def getaddrinfo(*_: Any) -> list[Any]:
+        if not addresses:
+            raise socket.gaierror
+        return addresses
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    told = await alter(client, {"ip": "later"}, connection_creation_rate=1)
+    assert told == (42, "later is not a valid IP or resolvable host.")
+    addresses.append((0, 0, 0, "", ("10.0.0.1", 0)))
+    assert await alter(client, {"ip": "later"}, connection_creation_rate=1) == (0, None)
+
+
+async def test_a_byte_rate_may_be_the_largest_long(client: Any) -> None:
+    """The two are one number if they are doubles."""
+    assert await alter(client, {"user": "u"}, producer_byte_rate=2.0**63) == (0, None)
+    code, text = await alter(client, {"user": "u"}, producer_byte_rate=2.0**63 + 2048)
+    assert (code, text) == (42, "Proposed value for producer_byte_rate is too large for a LONG.")

@@ -73,6 +73,15 @@ async def test_a_topic_is_usable_when_the_answer_is_there(client: Any, version: 
         assert result.topic_id == topic.topic_id
 
 
+async def test_configs_are_told_as_the_request_spells_them(client: Any) -> None:
+    name, value = "min.cleanable.dirty.ratio", "0.50"
+    answer = await client.ask(
+        CreateTopicsRequest(topics=[with_configs("t", (name, value))], timeout_ms=1000), 7
+    )
+    told = {config.name: config.value for config in answer.topics[0].configs}
+    assert told[name] == value
+
+
 async def test_defaults_come_from_the_broker() -> None:
     async with test_broker({"num.partitions": 4, "default.replication.factor": 2}, nodes=2) as b:
         b.create_topic("t")

@@ -13,7 +13,7 @@ from kafkalite.cluster.topic_creation import Growth
 from kafkalite.replica.topics import NewTopic
 from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as test_broker
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_cluster import DescribeClusterRequest
 from kafkalite.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -145,7 +145,29 @@ async def test_asking_does_not_create_the_topic_of_the_metadata(
 
 async def test_a_colliding_name_is_not_created(broker: test_broker, client: Any) -> None:
     broker.create_topic("a.b")
-    assert codes(await client.ask(ask_for("a_b"))) == {"a_b": 17}
+    for _ in range(2):
+        assert codes(await client.ask(ask_for("a_b"))) == {"a_b": 3}
+
+
+async def test_why_a_topic_is_not_created_is_not_said(connect: Any) -> None:
+    async with test_broker({"default.replication.factor": "2"}) as broker:
+        client = await connect(broker)
+        for _ in range(2):
+            assert codes(await client.ask(ask_for("new"))) == {"new": 3}
+
+
+async def test_the_topic_of_the_metadata_is_not_created(tmp_path: Path, connect: Any) -> None:
+    """Its partition would be the metadata's own log."""
+    name = "__cluster_metadata"
+    async with test_broker(data_dir=tmp_path) as broker:
+        client = await connect(broker)
+        for _ in range(2):
+            assert codes(await client.ask(ask_for(name))) == {name: 3}
+        with pytest.raises(KafkaError, match="prohibited"):
+            broker.create_topic(name)
+        broker.create_topic("t")
+    async with test_broker(data_dir=tmp_path) as broker:
+        assert list(broker._running.services.topics.by_name) == ["t"]
 
 
 async def test_internal_topics_are_created_as_kafka_makes_them(connect: Any) -> None:

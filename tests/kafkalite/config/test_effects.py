@@ -90,16 +90,17 @@ async def test_the_control_port_is_called_by_its_names() -> None:
         assert await ask("other.example") == http.client.MISDIRECTED_REQUEST
 
 
-@pytest.mark.parametrize("slots", [1, 2])
+@pytest.mark.parametrize("slots", [0, 7, 8, 17])
 async def test_so_many_fetch_sessions_are_kept(connect: Any, slots: int) -> None:
     async with test_broker({"max.incremental.fetch.session.cache.slots": str(slots)}) as broker:
         broker.create_topic("words", 1)
-        made = []
-        for _ in range(3):
-            client = await connect(broker)
-            answer = await client.ask(fetch({0: 0}, session_epoch=0), 12)
-            made.append(answer.session_id != 0)
-        assert made == [number < slots for number in range(3)]
+        client = await connect(broker)
+        made = [
+            (await client.ask(fetch({0: 0}, session_epoch=0), 12)).session_id != 0
+            for _ in range(20)
+        ]
+        # Each of eight parts has an eighth, and no session in two.
+        assert made == [number < slots // 8 * 8 for number in range(20)]
 
 
 async def test_a_request_is_no_larger_than_allowed(connect: Any) -> None:

@@ -47,7 +47,13 @@ def clock() -> Clock:
 
 @pytest.fixture
 def cache(clock: Clock) -> FetchSessionCache:
-    return FetchSessionCache(2, clock)
+    return FetchSessionCache(16, clock)
+
+
+@pytest.fixture
+def part(clock: Clock) -> FetchSessionCache:
+    """All slots in one part, where one session takes the place of another."""
+    return FetchSessionCache(2, clock, part_count=1)
 
 
 def fetch(
@@ -296,54 +302,73 @@ def test_the_epoch_after_the_last_is_1(cache: FetchSessionCache) -> None:
     cache.begin(fetch(session_id, 1), IDS)
 
 
-def test_a_full_cache_opens_no_session_for_a_newcomer(cache: FetchSessionCache) -> None:
-    assert opened(cache, {0: 0})
-    assert opened(cache, {0: 0})
-    assert answer(cache.begin(fetch(wanted={0: 0}), IDS)) == (NO_SESSION_ID, [0])
-    assert len(cache) == 2
+@pytest.mark.parametrize(("slots", "most"), [(0, 0), (7, 0), (8, 8), (15, 8), (16, 16)])
+def test_each_of_eight_parts_has_its_share_of_the_slots(
+    clock: Clock, slots: int, most: int
+) -> None:
+    cache = FetchSessionCache(slots, clock)
+    ids = [opened(cache, {0: 0}) for _ in range(20)]
+    assert len(cache) == most
+    assert [bool(each) for each in ids] == [True] * most + [False] * (20 - most)
+    assert [each // (2**31 // 8) for each in ids[:most]] == [each % 8 for each in range(most)]
+    assert all(cache.covered(each) for each in ids[:most])
+    assert cache.covered(2**31 - 1) == []
 
 
-def test_an_unused_session_gives_way(cache: FetchSessionCache, clock: Clock) -> None:
-    unused, used = opened(cache, {0: 0}), opened(cache, {0: 0})
+def test_a_number_of_a_session_is_never_none(clock: Clock) -> None:
+    ids = iter([0, 2**31 // 8 - 1, 5, 5])
+    cache = FetchSessionCache(16, clock, lambda: next(ids))
+    assert opened(cache, {0: 0}) == 5
+
+
+def test_a_full_cache_opens_no_session_for_a_newcomer(part: FetchSessionCache) -> None:
+    assert opened(part, {0: 0})
+    assert opened(part, {0: 0})
+    assert answer(part.begin(fetch(wanted={0: 0}), IDS)) == (NO_SESSION_ID, [0])
+    assert len(part) == 2
+
+
+def test_an_unused_session_gives_way(part: FetchSessionCache, clock: Clock) -> None:
+    unused, used = opened(part, {0: 0}), opened(part, {0: 0})
     clock.now = EVICTION_SECONDS
-    answer(cache.begin(fetch(used, 1), IDS))
+    answer(part.begin(fetch(used, 1), IDS))
     clock.now = EVICTION_SECONDS + 1
-    assert opened(cache, {0: 0}) != NO_SESSION_ID
-    assert refused(cache, fetch(unused, 1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-    assert answer(cache.begin(fetch(used, 2), IDS))[0] == used
+    assert opened(part, {0: 0}) != NO_SESSION_ID
+    assert refused(part, fetch(unused, 1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert answer(part.begin(fetch(used, 2), IDS))[0] == used
 
 
 def test_an_old_session_gives_way_to_a_larger_one_only(
-    cache: FetchSessionCache, clock: Clock
+    part: FetchSessionCache, clock: Clock
 ) -> None:
-    small, large = opened(cache, {0: 0, 1: 0}), opened(cache, {0: 0, 1: 0, 2: 0})
+    small, large = opened(part, {0: 0, 1: 0}), opened(part, {0: 0, 1: 0, 2: 0})
     clock.now = EVICTION_SECONDS + 1
-    answer(cache.begin(fetch(small, 1), IDS))
-    answer(cache.begin(fetch(large, 1), IDS))
-    assert opened(cache, {0: 0}) == NO_SESSION_ID
-    assert opened(cache, {0: 0, 1: 0, 2: 0}) != NO_SESSION_ID
-    assert refused(cache, fetch(small, 2)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    answer(part.begin(fetch(small, 1), IDS))
+    answer(part.begin(fetch(large, 1), IDS))
+    assert opened(part, {0: 0}) == NO_SESSION_ID
+    assert opened(part, {0: 0, 1: 0, 2: 0}) != NO_SESSION_ID
+    assert refused(part, fetch(small, 2)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_a_consumer_s_session_gives_way_to_a_broker_s(cache: FetchSessionCache) -> None:
-    small, large = opened(cache, {0: 0, 1: 0}), opened(cache, {0: 0, 1: 0, 2: 0})
+def test_a_consumer_s_session_gives_way_to_a_broker_s(part: FetchSessionCache) -> None:
+    small, large = opened(part, {0: 0, 1: 0}), opened(part, {0: 0, 1: 0, 2: 0})
     of_broker = fetch(wanted={0: 0}, broker=2)
-    first, _ = answer(cache.begin(of_broker, IDS))
-    assert refused(cache, fetch(small, 1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
-    second, _ = answer(cache.begin(of_broker, IDS))
-    assert refused(cache, fetch(large, 1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    first, _ = answer(part.begin(of_broker, IDS))
+    assert refused(part, fetch(small, 1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    second, _ = answer(part.begin(of_broker, IDS))
+    assert refused(part, fetch(large, 1)) == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
     assert NO_SESSION_ID not in (first, second)
-    assert answer(cache.begin(of_broker, IDS))[0] == NO_SESSION_ID
-    assert opened(cache, {0: 0, 1: 0, 2: 0}) == NO_SESSION_ID
+    assert answer(part.begin(of_broker, IDS))[0] == NO_SESSION_ID
+    assert opened(part, {0: 0, 1: 0, 2: 0}) == NO_SESSION_ID
 
 
 def test_an_old_session_of_a_broker_gives_way_to_brokers_only(
-    cache: FetchSessionCache, clock: Clock
+    part: FetchSessionCache, clock: Clock
 ) -> None:
     of_broker = fetch(wanted={0: 0}, broker=2)
-    sessions = [answer(cache.begin(of_broker, IDS))[0] for _ in range(2)]
+    sessions = [answer(part.begin(of_broker, IDS))[0] for _ in range(2)]
     clock.now = EVICTION_SECONDS + 1
     for each in sessions:
-        answer(cache.begin(fetch(each, 1), IDS))
-    assert opened(cache, {0: 0, 1: 0}) == NO_SESSION_ID
-    assert answer(cache.begin(of_broker, IDS))[0] != NO_SESSION_ID
+        answer(part.begin(fetch(each, 1), IDS))
+    assert opened(part, {0: 0, 1: 0}) == NO_SESSION_ID
+    assert answer(part.begin(of_broker, IDS))[0] != NO_SESSION_ID

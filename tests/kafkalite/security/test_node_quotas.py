@@ -32,8 +32,8 @@ KINDS = {
 def test_each_kind_is_measured_by_itself(key: str) -> None:
     made = quotas({key: 7.0})
     assert made.is_active
-    limits = {kind: getattr(made, kind).limit("alice", "app") for kind in KINDS.values()}
-    assert {kind for kind, limit in limits.items() if limit == 7.0} == {KINDS[key]}
+    most = {kind: getattr(made, kind).most_in_window("alice", "app") for kind in KINDS.values()}
+    assert {kind for kind, amount in most.items() if amount == 70} == {KINDS[key]}
     made.replace({})
     assert not made.is_active
 

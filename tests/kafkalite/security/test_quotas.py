@@ -106,7 +106,7 @@ def test_the_most_in_a_window(limit: float, most: int) -> None:
     ids=["client", "user", "users", "both", "a user's", "user alone"],
 )
 def test_an_empty_client_id_is_none(entities: list[Entity], waits: int) -> None:
-    """Whoever has none is held by quotas of users alone."""
+    """Its client is held by quotas of users alone."""
     made = quota(dict.fromkeys(entities, 100.0))
     assert made.record("alice", "", 1500, 0) == waits
 
@@ -122,7 +122,7 @@ def test_an_empty_client_id_is_none(entities: list[Entity], waits: int) -> None:
     ids=["client ids", "users", "several kinds", "both"],
 )
 def test_what_was_used_before_a_quota_was_set_counts(others: list[Entity], new: Entity) -> None:
-    """Where others had one of its kind."""
+    """If others had one of its kind."""
     made = quota(dict.fromkeys(others, 100.0))
     assert made.record("alice", "app", 1500, 0) == 0
     made.replace({each: {PRODUCER_BYTE_RATE: 100.0} for each in (*others, new)})
@@ -167,6 +167,22 @@ def test_a_rate_below_one_lets_nobody_connect(limit: float) -> None:
     rates = ConnectionRates(WINDOW)
     rates.replace({(("ip", None),): {CONNECTION_CREATION_RATE: limit}})
     assert rates.throttle_ms("10.0.0.1", 0) == 1_000
+
+
+def test_connections_count_on_without_a_rate_in_between() -> None:
+    """Connections that are made meanwhile do not."""
+    rates = ConnectionRates(WINDOW)
+    quotas: dict[Entity, dict[str, float]] = {
+        (("ip", "10.0.0.1"),): {CONNECTION_CREATION_RATE: 2.0}
+    }
+    rates.replace(quotas)
+    assert [rates.throttle_ms("10.0.0.1", 0) for _ in range(12)] == [0] * 12
+    rates.replace({})
+    assert [rates.throttle_ms("10.0.0.1", 0) for _ in range(100)] == [0] * 100
+    rates.replace({(("ip", None),): {CONNECTION_CREATION_RATE: 1.0}})
+    assert rates.throttle_ms("10.0.0.1", 0) == 1_000
+    rates.replace(quotas)
+    assert [rates.throttle_ms("10.0.0.1", 0) > 0 for _ in range(9)] == [False] * 8 + [True]
 
 
 def test_without_a_rate_anybody_may_connect() -> None:

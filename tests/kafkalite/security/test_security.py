@@ -108,10 +108,10 @@ def test_quotas_follow_the_metadata_on_every_node() -> None:
     image.quotas[("user", "alice"),] = {"producer_byte_rate": 5.0}
     made.changed([ClientQuotaRecord(key="producer_byte_rate", value=5.0)])
     assert told == [True]
-    assert one.produce.limit("alice", "app") == 5.0
+    assert one.produce.most_in_window("alice", "app") == 50
     assert made.quotas(1) is one
     assert made.quotas(2) is not one, "each node measures its own clients"
-    assert made.quotas(2).produce.limit("alice", "app") == 5.0
+    assert made.quotas(2).produce.most_in_window("alice", "app") == 50
 
 
 @pytest.mark.parametrize(("key", "has_tokens"), [("", False), ("secret", True)])

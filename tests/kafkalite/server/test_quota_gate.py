@@ -22,7 +22,13 @@ from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages import share_fetch
 from kafkalite.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
-from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from kafkalite.wire.messages.delete_topics import (
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from kafkalite.wire.messages.describe_quorum import DescribeQuorumResponse
+from kafkalite.wire.messages.elect_leaders import ElectLeadersResponse
 from kafkalite.wire.messages.fetch import FetchRequest, ReplicaState
 from kafkalite.wire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
@@ -157,6 +163,25 @@ async def test_a_request_s_time_is_paid_for(autojump_clock: MockClock) -> None:
     assert gated.muted == [1.0]
 
 
+@pytest.mark.parametrize(
+    ("api_key", "response", "waits"),
+    [
+        (ApiKey.ELECT_LEADERS, ElectLeadersResponse(throttle_time_ms=700), [0.7]),
+        (ApiKey.DELETE_TOPICS, DeleteTopicsResponse(throttle_time_ms=700), [0.7]),
+        (ApiKey.DESCRIBE_QUORUM, DescribeQuorumResponse(), []),
+    ],
+    ids=["elections", "topics", "untold"],
+)
+async def test_a_wait_that_controllers_tell_is_waited_for(
+    autojump_clock: MockClock, api_key: ApiKey, response: Any, waits: list[float]
+) -> None:
+    """Their quotas are others than the broker's."""
+    with one_dispatcher() as asked:
+        gated = Gated(asked, api_key, request_percentage=1e9, controller_mutation_rate=1e9)
+        assert gated.ask(None, lambda *_: response) is response
+    assert gated.muted == waits
+
+
 @pytest.mark.parametrize("api_key", [ApiKey.SASL_HANDSHAKE, ApiKey.WRITE_TXN_MARKERS])
 async def test_logins_and_brokers_pay_nothing(api_key: ApiKey) -> None:
     def handle(*_: Any) -> None:
@@ -258,7 +283,7 @@ async def test_topics_are_not_created_by_asking_when_the_tokens_are_spent(
 
 
 async def test_only_what_is_right_is_paid_for(connect: Connect) -> None:
-    """What cannot be done says so, though no tokens are left."""
+    """The reason why a change cannot be made is said, though no tokens are left."""
     configs = {"controller.quota.window.num": "2"}
     async with broker(configs) as running:
         running.create_topic("t", partitions=1)
