@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import error_codes
 from conformance.harness.broker import SMALL
-from kafkalite.cluster import partition_decisions
 from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
 from kafkalite.coordinators.transaction_coordinator.transaction import LAST_EPOCH_OF_CLIENTS
@@ -40,6 +39,9 @@ from kafkalite.wire.messages.create_topics import (
 from kafkalite.wire.messages.end_txn import EndTxnRequest
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
+from kafkalite.wire.messages.stored.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
 from kafkalite.wire.messages.stored.register_broker_record import RegisterBrokerRecord
 
 LIVING, LOST = "living", "lost"
@@ -110,7 +112,8 @@ def prepare(data_dir: Path, lost_port: int) -> Ids:
         ids[LAST_EPOCH] = run_out_of_epochs(side, coordinator)
         side.close()
         cluster = running._running.services.cluster
-        cluster.write([partition_decisions._registration_change(cluster.image, 1, fenced=1)])
+        epoch = cluster.image.brokers[1].broker_epoch
+        cluster.write([BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=epoch, fenced=1)])
     return ids
 
 

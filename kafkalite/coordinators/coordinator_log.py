@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord, StateRecord
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.trusted_records import COORDINATOR_SEQUENCE
@@ -31,7 +30,7 @@ from kafkalite.wire.record_batch import (
 if TYPE_CHECKING:
     from kafkalite.log.log import Log
     from kafkalite.replica.partition import Partition
-    from kafkalite.replica.topics import Topic, Topics
+    from kafkalite.replica.topics import Topics
 
 logger = logger_of(__name__)
 
@@ -61,40 +60,6 @@ _AS_ANSWERED: Final[Mapping[ErrorCode, ErrorCode]] = {
 def as_answered(error: KafkaError) -> KafkaError:
     """The error for a client whose coordinator could not append to its log."""
     return KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message)
-
-
-class CoordinatorTopic:
-    """An internal topic by whose keys coordinators are found. `now_ms` stamps the records."""
-
-    def __init__(self, topics: Topics, name: str, now_ms: Callable[[], int]) -> None:
-        self._topics = topics
-        self._name = name
-        self._now_ms = now_ms
-
-    @property
-    def topic(self) -> Topic | None:
-        """None before the first need."""
-        return self._topics.get(self._name)
-
-    @property
-    def partition_count(self) -> int:
-        """0 while the topic does not exist."""
-        topic = self.topic
-        return 0 if topic is None else len(topic.partitions)
-
-    def index_of(self, key: str) -> int:
-        """The partition of a key. Raises KafkaError(NOT_COORDINATOR) before the topic exists."""
-        count = self.partition_count
-        if not count:
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return partition_of_key(key, count)
-
-    def partition(self, index: int) -> Partition:
-        """A partition. Raises KafkaError(NOT_COORDINATOR) if it does not exist."""
-        topic = self.topic
-        if topic is None or index >= len(topic.partitions):
-            raise KafkaError(ErrorCode.NOT_COORDINATOR)
-        return topic.partitions[index]
 
 
 class ConsumerOffsetsLog:

@@ -6,12 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kafkalite.coordinators.coordinator_log import (
-    READ_BYTES,
-    CoordinatorTopic,
-    as_answered,
-    decoded_records_of,
-)
+from kafkalite.coordinators.coordinator_log import READ_BYTES, as_answered, decoded_records_of
+from kafkalite.coordinators.coordinator_topic import CoordinatorTopic
 from kafkalite.coordinators.share_coordinator.share_state import Record
 from kafkalite.log.trusted_records import COORDINATOR_SEQUENCE
 from kafkalite.replica.share.share_partition import SharePartitionKey

@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkalite.coordinators.coordinator_log import CoordinatorTopic, as_answered, last_values_of
+from kafkalite.coordinators.coordinator_log import as_answered, last_values_of
+from kafkalite.coordinators.coordinator_topic import CoordinatorTopic
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction, TransactionState
 from kafkalite.requests.topic_names import TRANSACTIONS_TOPIC
 from kafkalite.wire.errors import KafkaError
