@@ -13,6 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.group_coordinator.state_log import (
+    UNREADABLE,
     ReplayedMarker,
     ReplayedRecord,
     StateRecord,
@@ -21,7 +22,7 @@ from kafkalite.log.loggers import logger_of
 from kafkalite.log.trusted_records import COORDINATOR_SEQUENCE
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.wire.control_records import ControlRecordType, read_end_transaction_marker
-from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored import decode, decode_key, value_class_of
 from kafkalite.wire.record_batch import (
     NO_PRODUCER_ID,
@@ -151,7 +152,7 @@ def offline_if_damaged(log: Log) -> Generator[None]:
     state."""
     try:
         yield
-    except (KafkaError, ProtocolViolation) as error:
+    except UNREADABLE as error:
         take_offline(log, error)
 
 
