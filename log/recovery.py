@@ -254,9 +254,7 @@ class LogLoader:
         So they count as a loss only where the recovery point tells that the disk may not have had
         all, and nothing was compacted: compacted segments are flushed.
         """
-        return (
-            not self._knows_recovery_point or offset <= self._cleaned_up_to or self._is_compacted
-        )
+        return not self._knows_recovery_point or offset <= self._cleaned_up_to or self._is_compacted
 
     def _recover_segment(self, segment: LogSegment, state: ProducerState) -> tuple[int, bool]:
         """Scan a segment and cut it after its last good batch; `state` is that before it.

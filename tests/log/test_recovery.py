@@ -265,7 +265,7 @@ def test_a_closed_log_whose_last_batches_are_damaged_is_not_opened_as_a_shorter_
 def test_a_damaged_entry_of_the_offset_index_hides_no_record(
     disk: Any, values: Any, entry: tuple[int, int]
 ) -> None:
-    """It has no checksum. Nothing below the recovery point is scanned, so that nobody repairs it."""
+    """It has no checksum, and nobody repairs it: below the recovery point nothing is scanned."""
     log = filled(disk)
     second = log.segments.base_offsets[1]
     log.close()
@@ -295,7 +295,7 @@ def test_a_damaged_entry_of_the_last_segment_s_index_does_not_hide_its_end(
 
 def cut_last_batch(path: Path) -> None:
     data = path.read_bytes()
-    path.write_bytes(data[: [batch.size_bytes for batch in iterate_batches(data)][0]])
+    path.write_bytes(data[: next(iterate_batches(data)).size_bytes])
 
 
 @pytest.mark.parametrize("known", [{"recovery_point": None}, {"cleaned_up_to": 20}])
