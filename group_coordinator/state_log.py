@@ -45,7 +45,7 @@ GROUP_METADATA_VERSION: Final = 3
 OFFSET_COMMIT_VERSION: Final = 4
 OFFSET_COMMIT_VERSION_WITH_EXPIRY: Final = 1  # the only one with an expire timestamp
 
-# What a record may raise whose content nobody can read, or which has a state that is not known.
+# Raised by a record whose content makes no sense, or which has a state that is not known.
 UNREADABLE: Final = (KafkaError, ProtocolViolation, ValueError)
 
 _encode_key: Final = row_encoder(OffsetCommitKey)
@@ -115,7 +115,7 @@ class OffsetLog(Protocol):
         ...
 
     def take_offline(self, partition: int, reason: Exception) -> None:
-        """Serve the partition no more: it has a record that nobody can read."""
+        """Serve the partition no more: it has a record that is not readable."""
         ...
 
 

@@ -87,7 +87,7 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 
 
 def found(broker: Broker) -> dict[str, Any]:
-    """What is read of each topic, and again with one record more."""
+    """The rows of each topic, and again with one record more."""
     before = {topic: read(broker.bootstrap, topic) for topic in DAMAGES}
     sender = producer(broker.bootstrap)
     for topic in DAMAGES:
@@ -119,7 +119,7 @@ def test_both_make_the_same_of_a_damaged_directory(start: Start, first: str) -> 
     expected = found(theirs)
     assert found(ours) == expected
     assert len(expected["none"][0]) == len(expected["zeros"][0]) == BATCHES
-    # What one has put in order the other takes as it is.
+    # Put in order by one, it is taken as it is by the other.
     left = {topic: rows for topic, (_, rows) in expected.items()}
     for one, other in ((ours, "kafka"), (theirs, "kafkalite")):
         one.stop()

@@ -127,7 +127,7 @@ class ConsumerOffsetsLog:
                 yield from _replayed(batches)
 
     def take_offline(self, partition: int, reason: Exception) -> None:
-        """Serve the partition no more: it has a record that nobody can read."""
+        """Serve the partition no more: it has a record that is not readable."""
         take_offline(self._partition(partition).log, reason)
 
     def _partition(self, partition: int) -> Partition:

@@ -108,8 +108,8 @@ class TransactionLog:
     def replay(self, index: int) -> Iterator[tuple[str, Transaction | None]]:
         """The transactions in the records of one partition, in order; None for a forgotten id.
 
-        The last state of each counts. Others may be left out. A state that nobody knows takes the
-        partition offline.
+        The last state of each counts. Others may be left out. An unknown state takes the partition
+        offline.
         """
         log = self.partition(index).log
         with offline_if_damaged(log):
