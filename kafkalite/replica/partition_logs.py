@@ -113,7 +113,7 @@ class PartitionLogs:
 
         It keeps everything, until snapshots say what may go. Raises KafkaError, and
         InconsistentDataDirectory for partitions without metadata: they would belong to no topic,
-        and be removed.
+        and be set aside.
         """
         paths = [directory.path for directory in self.manager.directories]
         is_new = not any((path / f"{METADATA_TOPIC}-0").exists() for path in paths)
