@@ -134,8 +134,8 @@ class LogDirectory:
         open_files = OpenFiles() if open_files is None else open_files
         files = open_files.files
         files.make_directory(path)
-        path = path.resolve()
-        lock = DirectoryLock.take(path)
+        path = path.absolute()  # its name for clients, which may be a link's
+        lock = DirectoryLock.take(path.resolve())
         try:
             return cls(
                 path,

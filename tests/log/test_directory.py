@@ -8,7 +8,7 @@ import pytest
 
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
-from kafkalite.log.errors import InconsistentDataDirectory
+from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.log.meta_properties import random_id
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.log.directories import NOW_MS, append, open_directory, opened
@@ -75,3 +75,16 @@ def test_a_file_where_a_log_might_be_is_none(tmp_path: Path) -> None:
     with opened(tmp_path) as directory:
         assert directory.partitions() == []
         assert len(list(tmp_path.glob("*-*"))) == 2
+
+
+def test_a_link_keeps_its_name_and_its_target_has_one_broker(tmp_path: Path) -> None:
+    """Clients name a data directory as the config does, as with Kafka."""
+    link = tmp_path / "link"
+    link.symlink_to("target")
+    (tmp_path / "target").mkdir()
+    with opened(link) as directory:
+        assert directory.path == link
+        append(directory.open_log("t", 0, LogConfig()), b"x")
+        with pytest.raises(DataDirectoryInUse):
+            open_directory(tmp_path / "target")
+    assert (tmp_path / "target" / "t-0").is_dir()
