@@ -9,10 +9,10 @@ from uuid import UUID
 
 from kafkalite.cluster.ids import seeded_id
 from kafkalite.log.config import LogConfig
-from kafkalite.log.directory import LogDirectory, StoredPartition
+from kafkalite.log.directory import LogDirectory
 from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.errors import InconsistentDataDirectory
-from kafkalite.log.files import FILES, Files
+from kafkalite.log.files import FILES, Files, StoredPartition
 from kafkalite.log.log import Log
 from kafkalite.log.log_state import PASSING_ERRORS
 from kafkalite.log.loggers import logger_of

@@ -1,5 +1,6 @@
 """A data directory: its owner, its logs, and a restart that finds them."""
 
+import errno
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -88,3 +89,20 @@ def test_a_link_keeps_its_name_and_its_target_has_one_broker(tmp_path: Path) -> 
         with pytest.raises(DataDirectoryInUse):
             open_directory(tmp_path / "target")
     assert (tmp_path / "target" / "t-0").is_dir()
+
+
+@pytest.mark.parametrize("leads_alone", [True, False])
+def test_a_file_that_is_gone_takes_only_its_log_along(tmp_path: Path, leads_alone: bool) -> None:
+    """Unless others can lead what lies here. A broken disk takes all of its logs."""
+    with opened(tmp_path) as directory:
+        for partition in range(2):
+            append(directory.open_log("t", partition, LogConfig()), b"x")
+    with opened(tmp_path) as directory:
+        directory.fails_with_any_log = not leads_alone
+        gone, other = (directory.open_log("t", partition, LogConfig()) for partition in range(2))
+        gone.storage_error(FileNotFoundError(errno.ENOENT, "No such file"))
+        assert gone.offline_reason is not None
+        assert (other.offline_reason is None) == leads_alone
+        assert (directory.failure is None) == leads_alone
+        other.storage_error(OSError(errno.EIO, "Input/output error"))
+        assert directory.failure is not None
