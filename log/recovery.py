@@ -235,12 +235,15 @@ class LogLoader:
         for segment in segments:
             if segment.base_offset > next_offset and not self._may_be_gap(segment.base_offset):
                 is_whole = False
-            if is_whole:
+            # It would make the log end where it begins, before records that are there.
+            is_covered = segment.base_offset < next_offset >= _intact_end(segment)
+            if is_whole and not is_covered:
                 self._snapshots.take(self._state)
                 next_offset, is_whole = self._recover_segment(segment, self._state)
                 self._segments.note_aborts(segment)
             else:
-                _logger.warning("%s: after a loss, removed", segment.file.path)
+                why = "after a loss" if not is_whole else "covered by the one before"
+                _logger.warning("%s: %s, removed", segment.file.path, why)
                 self._segments.remove(segment)
                 segment.unlink()
                 self._snapshots.remove_at(segment.base_offset)

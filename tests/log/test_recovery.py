@@ -356,3 +356,24 @@ def test_what_is_behind_all_that_was_closed_is_cut(disk: Any, values: Any, tail:
     assert values(log) == expected(4)
     assert disk.append(log, b"x") == 4
     assert values(log) == [*expected(4), b"x"]
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_segment_within_another_does_not_end_the_log(
+    disk: Any, values: Any, is_empty: bool
+) -> None:
+    filled(disk, 4, LogConfig()).close_files()
+    data = b"" if is_empty else log_file(disk, 0).read_bytes()
+    log_file(disk, 2).write_bytes(data)
+    log = disk.log()
+    assert values(log) == expected(4)
+    assert disk.append(log, b"x") == 4
+    assert not log_file(disk, 2).exists()
+
+
+def test_a_segment_whose_name_is_too_low_is_read(disk: Any, values: Any) -> None:
+    log = filled(disk)
+    last = log.segments.active.base_offset
+    log.close_files()
+    log_file(disk, last).rename(log_file(disk, last - 1))
+    assert disk.log(config=SMALL).log_end_offset == 20
