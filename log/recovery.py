@@ -203,6 +203,7 @@ class LogLoader:
             if not _has_indexes(segment, names) or not segment.transaction_index.is_sound():
                 _logger.warning("%s: index missing or damaged, rebuilding it", segment.file.path)
                 self._recover_segment(segment, self._state_before(segment))
+                segment.flush()  # no later flush begins so early
                 self._segments.note_aborts(segment)
         if self._clean_shutdown and self._has_needless_tail():
             return [self._segments.active]
