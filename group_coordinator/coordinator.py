@@ -37,11 +37,11 @@ from kafkalite.group_coordinator.protocol_change import ProtocolChange
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
-from kafkalite.group_coordinator.state_log import OffsetLog, StateRecord
+from kafkalite.group_coordinator.state_log import UNREADABLE, OffsetLog, StateRecord
 from kafkalite.group_coordinator.timers import AT_ONCE, Timer, Timers
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.api_codec import drained
-from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
+from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.interventions import Interventions
@@ -229,7 +229,7 @@ class GroupCoordinator:
                     yield needed
                 try:
                     shard.apply(entry, now_ms)
-                except (ProtocolViolation, KafkaError) as error:
+                except UNREADABLE as error:
                     self._log.take_offline(partition, error)
                     break
                 yield None

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
 from kafkalite.group_coordinator.offset_table import NO_PRODUCER_ID, NO_TIMESTAMP, CommittedOffset
+from kafkalite.wire.errors import KafkaError, ProtocolViolation
 from kafkalite.wire.messages.stored import (
     CONSUMER_OFFSETS,
     decode,
@@ -43,6 +44,9 @@ StateRecord = tuple[bytes, bytes | None]
 GROUP_METADATA_VERSION: Final = 3
 OFFSET_COMMIT_VERSION: Final = 4
 OFFSET_COMMIT_VERSION_WITH_EXPIRY: Final = 1  # the only one with an expire timestamp
+
+# Raised by a record whose content makes no sense, or which has a state that is not known.
+UNREADABLE: Final = (KafkaError, ProtocolViolation, ValueError)
 
 _encode_key: Final = row_encoder(OffsetCommitKey)
 _encode_value: Final = row_encoder(OffsetCommitValue, OFFSET_COMMIT_VERSION)
@@ -111,7 +115,7 @@ class OffsetLog(Protocol):
         ...
 
     def take_offline(self, partition: int, reason: Exception) -> None:
-        """Serve the partition no more: it has a record that nobody can read."""
+        """Serve the partition no more: it has a record that is not readable."""
         ...
 
 

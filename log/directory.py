@@ -11,7 +11,6 @@ import logging
 import uuid
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from kafkalite.log.checkpoints import (
     CorruptCheckpoint,
@@ -32,6 +31,7 @@ from kafkalite.log.directory_lock import DirectoryLock
 from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.files import (
     PARTITION_METADATA,
+    StoredPartition,
     future_directory,
     is_deleted_directory,
     parse_partition_directory,
@@ -40,7 +40,7 @@ from kafkalite.log.files import (
 )
 from kafkalite.log.flush_requests import FlushRequests
 from kafkalite.log.log import Log
-from kafkalite.log.log_state import PASSING_ERRORS
+from kafkalite.log.log_state import ERRORS_OF_A_FILE, PASSING_ERRORS
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.meta_properties import MetaProperties, ensure_meta_properties
 from kafkalite.log.open_files import OpenFiles
@@ -49,16 +49,6 @@ from kafkalite.log.said_once import SaidOnce
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 _logger = logger_of(__name__)
-
-
-class StoredPartition(NamedTuple):
-    """A partition's directory as it was found. A future log was on its way here."""
-
-    topic: str
-    partition: int
-    topic_id: uuid.UUID | None
-    path: Path
-    is_future: bool = False
 
 
 class LogDirectory:
@@ -134,8 +124,8 @@ class LogDirectory:
         open_files = OpenFiles() if open_files is None else open_files
         files = open_files.files
         files.make_directory(path)
-        path = path.resolve()
-        lock = DirectoryLock.take(path)
+        path = path.absolute()  # its name for clients, which may be a link's
+        lock = DirectoryLock.take(path.resolve())
         try:
             return cls(
                 path,
@@ -228,7 +218,7 @@ class LogDirectory:
                 recovery_point=self._checkpoints.recovery_point(key),
                 clean_shutdown=self.was_clean_shutdown,
                 cleaned_up_to=self._checkpoints.cleaned_up_to.get(key, 0),
-                on_failure=self.failed,
+                on_failure=self._log_failed,
                 trouble=self._trouble,
                 flush_requests=self.flush_requests,
             )
@@ -386,6 +376,12 @@ class LogDirectory:
                 mark_clean_shutdown(self.path, self.files, self.broker_epoch)
         except OSError as error:
             _logger.error("%s: not closed cleanly: %s", self.path, error)
+
+    def _log_failed(self, error: OSError) -> None:
+        """A log is offline: its directory is, too, unless only a file of the log is not there."""
+        is_of_a_file = error.errno in ERRORS_OF_A_FILE and self.files.is_directory(self.path)
+        if self.fails_with_any_log or not is_of_a_file:
+            self.failed(error)
 
     def failed(self, error: OSError) -> None:
         """The disk broke: every log here goes offline. Those in other directories go on."""

@@ -42,7 +42,7 @@ class DirectoryCheckpoints:
         self._writing = Lock()
 
     def recovery_point(self, key: TopicPartition) -> int | None:
-        """As the last broker left it; 0 if the log is younger than the file.
+        """The recovery point that the last broker left; 0 if the log is younger than the file.
 
         None if there was no file, or none with an entry: then it may have been anywhere.
         """

@@ -12,6 +12,7 @@ import re
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 from kafkalite.log import page_cache
 
@@ -77,6 +78,16 @@ def parse_partition_directory(name: str) -> tuple[str, int] | None:
     if not dash or not topic or not partition.isascii() or not partition.isdigit():
         return None
     return topic, int(partition)
+
+
+class StoredPartition(NamedTuple):
+    """A partition's directory as it was found. A future log was on its way here."""
+
+    topic: str
+    partition: int
+    topic_id: uuid.UUID | None
+    path: Path
+    is_future: bool = False
 
 
 def future_directory(topic: str, partition: int) -> str:

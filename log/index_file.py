@@ -160,6 +160,11 @@ class IndexFile:
         """
         if self._entries is None:
             return
+        if self._must_truncate and not self._written and self._files.exists(self.path):
+            # Built again: half of it would look sound to the next start.
+            self._files.write_atomically(self.path, bytes(self._entries), sync=sync)
+            self._written, self._must_truncate = len(self._entries), False
+            return
         descriptor = self._files.open(self.path, os.O_WRONLY | os.O_CREAT)
         try:
             if self._must_truncate:

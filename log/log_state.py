@@ -31,7 +31,8 @@ _logger = logger_of(__name__)
 PASSING_ERRORS: Final = frozenset(
     (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR)
 )
-
+# A file that somebody has removed or replaced tells nothing of the disk.
+ERRORS_OF_A_FILE: Final = frozenset((errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP))
 
 _CLOSED_AT_ONCE: Final = 100
 

@@ -16,9 +16,9 @@ from types import MappingProxyType
 
 from kafkalite.log.checkpoints import TopicPartition
 from kafkalite.log.config import LogConfig
-from kafkalite.log.directory import LogDirectory, StoredPartition
+from kafkalite.log.directory import LogDirectory
 from kafkalite.log.disk_wait import DiskWait, Pieces, Waits
-from kafkalite.log.files import LOG_SUFFIX
+from kafkalite.log.files import LOG_SUFFIX, StoredPartition
 from kafkalite.log.flushing import Flush, has_unflushed_roll, is_flush_due
 from kafkalite.log.future_log import Assign, LogMove
 from kafkalite.log.log import Log

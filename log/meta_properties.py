@@ -46,12 +46,20 @@ def read_meta_properties(directory: Path, files: Files) -> MetaProperties | None
     if properties.get("version") != "1":
         raise InconsistentDataDirectory(f"{path}: version 1 expected")
     directory_id = properties.get("directory.id", "")
+    if directory_id:
+        _check_id(path, directory_id)
     try:
-        if directory_id:
-            parse_kafka_uuid(directory_id)
         return MetaProperties(properties["cluster.id"], int(properties["node.id"]), directory_id)
     except (KeyError, ValueError) as error:
         raise InconsistentDataDirectory(f"{path}: {error} is missing or wrong") from error
+
+
+def _check_id(path: Path, directory_id: str) -> None:
+    try:
+        parse_kafka_uuid(directory_id)
+    except ValueError:
+        reason = f"{path}: directory.id {directory_id!r} is no UUID in base64"
+        raise InconsistentDataDirectory(reason) from None
 
 
 def ensure_meta_properties(

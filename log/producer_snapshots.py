@@ -99,7 +99,7 @@ class ProducerSnapshots:
         return self._offsets[-1] if self._offsets else -1
 
     def up_to(self, offset: int) -> ProducerSnapshots:
-        """Those at or before `offset`, to load from."""
+        """The snapshots at or before `offset`, to load from."""
         some = ProducerSnapshots(self._directory, self._files)
         some._offsets = [each for each in self._offsets if each <= offset]
         return some

@@ -134,10 +134,10 @@ class ReadableSegment:
         )
 
     def indexed_position(self, offset: int) -> int:
-        """Where the offset index says to look for `offset`: a batch up to it begins there.
+        """The position from which to look for `offset`, by the offset index: a batch begins there.
 
-        Indexes have no checksum. An entry where no such batch begins is damaged: then it is the
-        segment's start, from where a search takes longer, and loses no record.
+        Indexes have no checksum. An entry where no batch up to `offset` begins is damaged: then it
+        is the segment's start, from where a search takes longer, and loses no record.
         """
         _, position = self.offset_index.lookup(offset)
         if not 0 < position < self.size:

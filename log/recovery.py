@@ -203,6 +203,7 @@ class LogLoader:
             if not _has_indexes(segment, names) or not segment.transaction_index.is_sound():
                 _logger.warning("%s: index missing or damaged, rebuilding it", segment.file.path)
                 self._recover_segment(segment, self._state_before(segment))
+                segment.flush()  # no later flush begins so early
                 self._segments.note_aborts(segment)
         if self._clean_shutdown and self._has_needless_tail():
             return [self._segments.active]
@@ -235,12 +236,15 @@ class LogLoader:
         for segment in segments:
             if segment.base_offset > next_offset and not self._may_be_gap(segment.base_offset):
                 is_whole = False
-            if is_whole:
+            # It would make the log end where it begins, before records that are there.
+            is_covered = segment.base_offset < next_offset >= _intact_end(segment)
+            if is_whole and not is_covered:
                 self._snapshots.take(self._state)
                 next_offset, is_whole = self._recover_segment(segment, self._state)
                 self._segments.note_aborts(segment)
             else:
-                _logger.warning("%s: after a loss, removed", segment.file.path)
+                why = "after a loss" if not is_whole else "covered by the one before"
+                _logger.warning("%s: %s, removed", segment.file.path, why)
                 self._segments.remove(segment)
                 segment.unlink()
                 self._snapshots.remove_at(segment.base_offset)

@@ -11,6 +11,7 @@ from collections.abc import Container, Mapping
 from typing import Final, TypeVar
 
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode, KafkaError
 
 Level = TypeVar("Level")
 
@@ -60,6 +61,20 @@ APIS_OF_FEATURES: Final[Mapping[str, frozenset[ApiKey]]] = {
         {ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE},
     ),
 }
+
+
+def check_supported(finalized: Mapping[str, int]) -> None:
+    """Refuse the metadata of a newer broker, as Kafka does. Raises KafkaError(UNSUPPORTED_VERSION).
+
+    It may hold records that mean something else here.
+    """
+    for name, level in finalized.items():
+        highest = SUPPORTED_FEATURES.get(name, (0, 0))[1]
+        if level > highest:
+            raise KafkaError(
+                ErrorCode.UNSUPPORTED_VERSION,
+                f"{name} is finalized at level {level}, and supported up to {highest}",
+            )
 
 
 def of_served(features: Mapping[str, Level], served: Container[int]) -> dict[str, Level]:

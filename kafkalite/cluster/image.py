@@ -129,7 +129,7 @@ class MetadataImage:
         self.racks: dict[int, str] = {}
         self.topics: dict[str, TopicState] = {}
         self.topics_by_id: dict[UUID, TopicState] = {}
-        # Those that a start finds deleted in the log; not kept up to date after it.
+        # Topics that a start finds deleted in the log; not kept up to date after it.
         self.deleted_topic_ids: set[UUID] | None = set()
         # Names that differ only in '.' and '_' would collide in the names of metrics.
         self.topics_by_unified_name: dict[str, set[str]] = {}

@@ -13,7 +13,7 @@ from typing import Final
 from uuid import UUID
 
 from kafkalite.cluster.cluster import Cluster, Decision, Endpoint
-from kafkalite.cluster.features import BOOTSTRAP_FEATURES, SUPPORTED_FEATURES
+from kafkalite.cluster.features import BOOTSTRAP_FEATURES, SUPPORTED_FEATURES, check_supported
 from kafkalite.cluster.ids import Ids
 from kafkalite.cluster.image import ALL_BROKERS, BROKER_RESOURCE, NO_LEADER
 from kafkalite.cluster.image_records import records_of
@@ -31,6 +31,7 @@ from kafkalite.cluster.partition_decisions import (
 )
 from kafkalite.config import BrokerConfig
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once, release
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.begin_transaction_record import BeginTransactionRecord
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.end_transaction_record import EndTransactionRecord
@@ -67,7 +68,10 @@ class SoleController(Cluster):
         directory_ids: Sequence[UUID],
         place_log: Callable[[str, int], UUID] | None = None,
     ) -> None:
-        """Replays the log; no node is there before `start`."""
+        """Replays the log; no node is there before `start`.
+
+        Raises KafkaError: the records contradict each other, or are a newer broker's.
+        """
         super().__init__(
             config, cluster_id=cluster_id, directory_ids=directory_ids, place_log=place_log
         )
@@ -79,8 +83,15 @@ class SoleController(Cluster):
         self._must_elect = False
         self._producer_ids: dict[int, deque[int]] = defaultdict(deque)
         for offset, record in log.replay():
-            self.image.apply(record)
+            try:
+                self.image.apply(record)
+            except LookupError as error:
+                raise KafkaError(
+                    ErrorCode.CORRUPT_MESSAGE,
+                    f"metadata at offset {offset}: {type(record).__name__} of nothing there is",
+                ) from error
             self.image.offset = offset
+        check_supported(self.image.features)
         self.ids = Ids(config.seed, log.leader_epoch)
         self._apply_dynamic_configs()
 

@@ -12,12 +12,17 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord, StateRecord
+from kafkalite.group_coordinator.state_log import (
+    UNREADABLE,
+    ReplayedMarker,
+    ReplayedRecord,
+    StateRecord,
+)
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.trusted_records import COORDINATOR_SEQUENCE
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.wire.control_records import ControlRecordType, read_end_transaction_marker
-from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored import decode, decode_key, value_class_of
 from kafkalite.wire.record_batch import (
     NO_PRODUCER_ID,
@@ -122,7 +127,7 @@ class ConsumerOffsetsLog:
                 yield from _replayed(batches)
 
     def take_offline(self, partition: int, reason: Exception) -> None:
-        """Serve the partition no more: it has a record that nobody can read."""
+        """Serve the partition no more: it has a record that is not readable."""
         take_offline(self._partition(partition).log, reason)
 
     def _partition(self, partition: int) -> Partition:
@@ -147,7 +152,7 @@ def offline_if_damaged(log: Log) -> Generator[None]:
     state."""
     try:
         yield
-    except (KafkaError, ProtocolViolation) as error:
+    except UNREADABLE as error:
         take_offline(log, error)
 
 

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from kafkalite.cluster.ids import seeded_id
 from kafkalite.log.config import LogConfig
-from kafkalite.log.directory import LogDirectory, StoredPartition
+from kafkalite.log.directory import LogDirectory
 from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.errors import InconsistentDataDirectory
-from kafkalite.log.files import FILES, Files
+from kafkalite.log.files import FILES, Files, StoredPartition
 from kafkalite.log.log import Log
 from kafkalite.log.log_state import PASSING_ERRORS
 from kafkalite.log.loggers import logger_of
@@ -113,7 +113,7 @@ class PartitionLogs:
 
         It keeps everything, until snapshots say what may go. Raises KafkaError, and
         InconsistentDataDirectory for partitions without metadata: they would belong to no topic,
-        and be removed.
+        and be set aside.
         """
         paths = [directory.path for directory in self.manager.directories]
         is_new = not any((path / f"{METADATA_TOPIC}-0").exists() for path in paths)

@@ -1,5 +1,6 @@
 """A data directory: its owner, its logs, and a restart that finds them."""
 
+import errno
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
-from kafkalite.log.errors import InconsistentDataDirectory
+from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
 from kafkalite.log.meta_properties import random_id
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.log.directories import NOW_MS, append, open_directory, opened
@@ -75,3 +76,33 @@ def test_a_file_where_a_log_might_be_is_none(tmp_path: Path) -> None:
     with opened(tmp_path) as directory:
         assert directory.partitions() == []
         assert len(list(tmp_path.glob("*-*"))) == 2
+
+
+def test_a_link_keeps_its_name_and_its_target_has_one_broker(tmp_path: Path) -> None:
+    """Clients name a data directory as the config does, as with Kafka."""
+    link = tmp_path / "link"
+    link.symlink_to("target")
+    (tmp_path / "target").mkdir()
+    with opened(link) as directory:
+        assert directory.path == link
+        append(directory.open_log("t", 0, LogConfig()), b"x")
+        with pytest.raises(DataDirectoryInUse):
+            open_directory(tmp_path / "target")
+    assert (tmp_path / "target" / "t-0").is_dir()
+
+
+@pytest.mark.parametrize("leads_alone", [True, False])
+def test_a_file_that_is_gone_takes_only_its_log_along(tmp_path: Path, leads_alone: bool) -> None:
+    """Unless others can lead what lies here. A broken disk takes all of its logs."""
+    with opened(tmp_path) as directory:
+        for partition in range(2):
+            append(directory.open_log("t", partition, LogConfig()), b"x")
+    with opened(tmp_path) as directory:
+        directory.fails_with_any_log = not leads_alone
+        gone, other = (directory.open_log("t", partition, LogConfig()) for partition in range(2))
+        gone.storage_error(FileNotFoundError(errno.ENOENT, "No such file"))
+        assert gone.offline_reason is not None
+        assert (other.offline_reason is None) == leads_alone
+        assert (directory.failure is None) == leads_alone
+        other.storage_error(OSError(errno.EIO, "Input/output error"))
+        assert directory.failure is not None

@@ -264,7 +264,7 @@ def test_a_closed_log_whose_last_batches_are_damaged_is_not_opened_as_a_shorter_
 def test_a_damaged_entry_of_the_offset_index_hides_no_record(
     disk: Any, values: Any, entry: tuple[int, int]
 ) -> None:
-    """It has no checksum. Nothing below the recovery point is scanned, so that nobody repairs it."""
+    """It has no checksum, and nobody repairs it: below the recovery point nothing is scanned."""
     log = filled(disk)
     second = log.segments.base_offsets[1]
     log.close()
@@ -294,7 +294,7 @@ def test_a_damaged_entry_of_the_last_segment_s_index_does_not_hide_its_end(
 
 def cut_last_batch(path: Path) -> None:
     data = path.read_bytes()
-    path.write_bytes(data[: [batch.size_bytes for batch in iterate_batches(data)][0]])
+    path.write_bytes(data[: next(iterate_batches(data)).size_bytes])
 
 
 @pytest.mark.parametrize("known", [{"recovery_point": None}, {"cleaned_up_to": 20}])
@@ -355,3 +355,24 @@ def test_what_is_behind_all_that_was_closed_is_cut(disk: Any, values: Any, tail:
     assert values(log) == expected(4)
     assert disk.append(log, b"x") == 4
     assert values(log) == [*expected(4), b"x"]
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_segment_within_another_does_not_end_the_log(
+    disk: Any, values: Any, is_empty: bool
+) -> None:
+    filled(disk, 4, LogConfig()).close_files()
+    data = b"" if is_empty else log_file(disk, 0).read_bytes()
+    log_file(disk, 2).write_bytes(data)
+    log = disk.log()
+    assert values(log) == expected(4)
+    assert disk.append(log, b"x") == 4
+    assert not log_file(disk, 2).exists()
+
+
+def test_a_segment_whose_name_is_too_low_is_read(disk: Any, values: Any) -> None:
+    log = filled(disk)
+    last = log.segments.active.base_offset
+    log.close_files()
+    log_file(disk, last).rename(log_file(disk, last - 1))
+    assert disk.log(config=SMALL).log_end_offset == 20

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafkalite.coordinators.coordinator_log import as_answered, last_values_of
+from kafkalite.coordinators.coordinator_log import as_answered, last_values_of, offline_if_damaged
 from kafkalite.coordinators.coordinator_topic import CoordinatorTopic
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction, TransactionState
 from kafkalite.requests.topic_names import TRANSACTIONS_TOPIC
@@ -77,12 +77,15 @@ class TransactionLog(CoordinatorTopic):
     def replay(self, index: int) -> Iterator[tuple[str, Transaction | None]]:
         """The transactions in the records of one partition, in order; None for a forgotten id.
 
-        The last state of each counts. Others may be left out.
+        The last state of each counts. Others may be left out. An unknown state takes the partition
+        offline.
         """
-        for key, value in last_values_of(self.partition(index).log, TRANSACTION_STATE):
-            if isinstance(key, TransactionLogKey):
-                name = key.transactional_id
-                yield name, None if value is None else transaction_of(name, value)
+        log = self.partition(index).log
+        with offline_if_damaged(log):
+            for key, value in last_values_of(log, TRANSACTION_STATE):
+                if isinstance(key, TransactionLogKey):
+                    name = key.transactional_id
+                    yield name, None if value is None else transaction_of(name, value)
 
 
 def value_of(transaction: Transaction, version: int = 1) -> bytes:

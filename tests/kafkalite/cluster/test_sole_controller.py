@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from uuid import UUID
+
+import pytest
 
 from kafkalite.cluster.sole_controller import PRODUCER_ID_BLOCK_SIZE
+from kafkalite.requests.slices import at_once
+from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
+from kafkalite.wire.messages.stored.partition_record import PartitionRecord
+from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 from tests.kafkalite.clusters import create, open_cluster
 
 
@@ -53,3 +61,22 @@ def test_nodes_that_do_not_come_back_after_a_restart_are_fenced(tmp_path: Path) 
     with open_cluster(tmp_path, 3) as cluster:
         assert sorted(cluster.nodes) == [1, 2, 3]
         assert -1 not in {state.leader_id for state in cluster.image.topics["t"].partitions}
+
+
+@pytest.mark.parametrize(
+    ("record", "reason"),
+    [
+        (RemoveTopicRecord(topic_id=UUID(int=7)), "RemoveTopicRecord of nothing there is"),
+        (PartitionRecord(topic_id=UUID(int=7)), "PartitionRecord of nothing there is"),
+        (FeatureLevelRecord(name="metadata.version", feature_level=31), "supported up to 30"),
+        (FeatureLevelRecord(name="new.version", feature_level=1), "supported up to 0"),
+    ],
+)
+def test_metadata_that_make_no_sense_here_are_refused(
+    tmp_path: Path, record: object, reason: str
+) -> None:
+    with open_cluster(tmp_path) as cluster:
+        batch = at_once(cluster._log.encoded([record]))
+        cluster._log.append(batch)
+    with pytest.raises(KafkaError, match=reason), open_cluster(tmp_path):
+        pass

@@ -153,7 +153,7 @@ def test_a_snapshot_is_unfolded_without_touching_it(tmp_path: Path) -> None:
     snapshot, directory = tmp_path / "one", tmp_path / "data"
     segments(snapshot / "t-0", 0, 10)
     (snapshot / CLEAN).write_text("{}")
-    write_meta_properties(snapshot, MetaProperties("theirs", 1, "d"), FILES)
+    write_meta_properties(snapshot, MetaProperties("theirs", 1, "d" * 22), FILES)
     unfold(snapshot, directory, "mine")
     names = {path.relative_to(snapshot) for path in snapshot.rglob("*")}
     assert {path.relative_to(directory) for path in directory.rglob("*")} == names
@@ -164,8 +164,8 @@ def test_a_snapshot_is_unfolded_without_touching_it(tmp_path: Path) -> None:
     copied.write_text("more")
     assert (snapshot / "t-0" / copied.name).read_text() == "10.log"
     assert view(snapshot).linked == 3
-    assert read_meta_properties(directory, FILES) == MetaProperties("mine", 1, "d")
-    assert read_meta_properties(snapshot, FILES) == MetaProperties("theirs", 1, "d")
+    assert read_meta_properties(directory, FILES) == MetaProperties("mine", 1, "d" * 22)
+    assert read_meta_properties(snapshot, FILES) == MetaProperties("theirs", 1, "d" * 22)
 
 
 async def test_what_is_written_later_is_not_in_it(broker: broker, tmp_path: Path) -> None:

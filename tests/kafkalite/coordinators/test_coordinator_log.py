@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from time import sleep
@@ -31,11 +32,14 @@ from kafkalite.wire.control_records import (
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from kafkalite.wire.messages.stored import decode, encode
+from kafkalite.wire.messages.stored.transaction_log import TransactionLogValue
 from kafkalite.wire.record_batch import (
     Record,
     RecordBatch,
@@ -98,6 +102,31 @@ async def test_a_damaged_group_log_takes_only_its_groups_along(
         assert await commit(client, groups[0]) == ErrorCode.NOT_COORDINATOR
         assert await coordinator_code(client, groups[1]) == 0
         assert await commit(client, groups[1]) == 0
+
+
+async def test_a_transaction_in_no_known_state_takes_its_partition_along(
+    tmp_path: Path, connect: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    one: dict[str, Any] = {"transaction_state_log_num_partitions": 1}
+    new_id = InitProducerIdRequest(transactional_id="x", transaction_timeout_ms=1000)
+    async with running(tmp_path, **one) as broker:
+        client = await connect(broker)
+        coordinator = FindCoordinatorRequest(key_type=1, coordinator_keys=["x"])
+        assert (await client.ask(coordinator)).coordinators[0].error_code == 0
+        assert (await client.ask(new_id)).error_code == 0
+        place = directory_of(broker, "__transaction_state", 0)
+    (log,) = (place / "__transaction_state-0").glob("*.log")
+    data = log.read_bytes()
+    *_, last = iterate_batches(data)
+    (record,) = iterate_records(last)
+    assert record.value is not None
+    stored = replace(decode(TransactionLogValue, record.value), transaction_status=99)
+    later = Record(timestamp=0, key=record.key, value=encode(stored, 1))
+    log.write_bytes(data + build_batch([later], base_offset=last.next_offset))
+    async with running(tmp_path, **one) as broker:
+        assert "__transaction_state-0 is offline: it cannot be read back: 99" in caplog.text
+        client = await connect(broker)
+        assert (await client.ask(new_id)).error_code == ErrorCode.NOT_COORDINATOR
 
 
 async def test_batches_count_from_0_as_in_kafka(tmp_path: Path, connect: Any) -> None:

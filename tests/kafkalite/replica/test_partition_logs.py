@@ -95,6 +95,11 @@ async def test_a_partition_that_cannot_be_opened_takes_nobody_along(
         await gone(tmp_path, "*/t-?")
 
 
+def lose_metadata(root: Path) -> None:
+    (log,) = root.glob("*/__cluster_metadata-0/*.log")
+    log.write_bytes(b"")
+
+
 async def test_what_the_metadata_have_lost_is_set_aside(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -106,8 +111,7 @@ async def test_what_the_metadata_have_lost_is_set_aside(
         place = directory_of(broker, "t")
     (kept,) = place.glob("t-0/*.log")
     data = kept.read_bytes()
-    for log in tmp_path.glob("*/__cluster_metadata-0/*.log"):
-        log.write_bytes(b"")
+    lose_metadata(tmp_path)
     async with running(tmp_path) as broker:
         broker.create_topic("t")  # it is not there
         assert values(partition_of(broker, "t")) == []
