@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafkalite.coordinators.coordinator_topic import CoordinatorTopic
+from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.replica.topic import Topic
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import NO_UUID
@@ -33,7 +34,8 @@ def test_the_partition_of_a_key() -> None:
     topics.found[NAME] = Topic(NAME, NO_UUID, True, partitions, [], {})
     assert topic.partition_count == 3
     index = topic.index_of("billing")
-    assert topic.partition(index) == topics.found[NAME].coordinating("billing")
+    assert index == partition_of_key("billing", 3)
+    assert topic.partition(index) == partitions[index]
     with pytest.raises(KafkaError) as refused:
         topic.partition(3)
     assert refused.value.code is ErrorCode.NOT_COORDINATOR
