@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final
 
 from kafkalite.log.log_state import LogState
 from kafkalite.log.open_files import FileSlice
@@ -24,18 +24,28 @@ Aborted = tuple[int, int]
 """An aborted transaction as a Fetch tells it: the producer's id and the first offset."""
 
 
-class ReadResult(NamedTuple):
+class ReadResult:
     """A slice of the log from the batch that holds `offset` on; `records` may be empty.
 
     The reader closes `records` when they are sent. `aborted_transactions` is None unless asked for,
     and where the first batch is larger than the bytes that were asked for.
     """
 
-    offset: int
-    records: FileSlice | bytes
-    segment_base_offset: int = -1
-    position: int = -1
-    aborted_transactions: list[Aborted] | None = None
+    __slots__ = ("aborted_transactions", "offset", "position", "records", "segment_base_offset")
+
+    def __init__(
+        self,
+        offset: int,
+        records: FileSlice | bytes,
+        segment_base_offset: int = -1,
+        position: int = -1,
+        aborted_transactions: list[Aborted] | None = None,
+    ) -> None:
+        self.offset = offset
+        self.records = records
+        self.segment_base_offset = segment_base_offset
+        self.position = position
+        self.aborted_transactions = aborted_transactions
 
 
 class LogReader(LogState):

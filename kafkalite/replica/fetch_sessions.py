@@ -49,19 +49,28 @@ def next_epoch(epoch: int) -> int:
     return epoch + 1 if epoch < _MAX_EPOCH else 1
 
 
-@dataclass(slots=True)
 class FetchTarget:
     """One partition that is fetched: where from, and what its client was last told about it."""
 
-    topic: str
-    topic_id: UUID
-    index: int
-    wanted: FetchPartitionRow
-    told_high_watermark: int = -1
-    told_log_start_offset: int = -1
-    known_as: str = ""
-    """The topic's name when it was last there, if the client gives an id: a session says that the
-    topic is gone, not that its id is unknown."""
+    __slots__ = (
+        "index",
+        "known_as",
+        "told_high_watermark",
+        "told_log_start_offset",
+        "topic",
+        "topic_id",
+        "wanted",
+    )
+
+    def __init__(self, topic: str, topic_id: UUID, index: int, wanted: FetchPartitionRow) -> None:
+        self.topic = topic
+        self.topic_id = topic_id
+        self.index = index
+        self.wanted = wanted
+        self.told_high_watermark = -1
+        self.told_log_start_offset = -1
+        # The name, if the client gives an id: a session says that the topic is gone.
+        self.known_as = ""
 
     def must_tell(self, row: PartitionDataRow) -> bool:
         """True if an incremental response has to carry `row`."""
@@ -100,11 +109,9 @@ class FetchSession:
 
     def update(self, wanted: Sequence[FetchTarget]) -> None:
         """Add and change partitions as an incremental request says."""
-        targets = self.targets
         for target in wanted:
             key = _key(target, self.uses_topic_ids)
-            known = targets.setdefault(key, target)
-            known.wanted = target.wanted
+            self.targets.setdefault(key, target).wanted = target.wanted
 
     def forget(self, name: str, topic_id: UUID, indexes: Sequence[int]) -> None:
         """Forget partitions of a topic."""
