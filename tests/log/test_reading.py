@@ -194,7 +194,9 @@ def test_nothing_at_or_above_the_upper_bound_is_read(
     log = timed(disk, *range(100, 106))
     result = log.read(offset, 1 << 20, upper_bound=upper_bound)
     if offset >= upper_bound:
-        assert result == (offset, b"", -1, -1, None)
+        assert (result.offset, result.records) == (offset, b"")
+        assert (result.segment_base_offset, result.position) == (-1, -1)
+        assert result.aborted_transactions is None
         return
     assert not isinstance(result.records, bytes)
     with result.records as records:
