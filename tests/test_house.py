@@ -28,7 +28,6 @@ UNTESTED = {
     "kafkalite/client/table.py": "made by make_client.py, and held to it by its test",
     "wire/api_keys.py": "names only",
     "kafkalite/requests/topic_names.py": "names only",
-    "kafkalite/coordinators/transaction_coordinator/config.py": "a value without rules",
     "kafkalite/requests/context.py": "a value without rules",
     "kafkalite/security/sasl/mechanism.py": "a Protocol and two exceptions",
     "kafkalite/server/request_handler.py": "a Protocol",

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Final
 
 import trio
 
-from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
-from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
+from kafkalite.coordinators.transaction_coordinator.coordinator import (
+    TransactionConfig,
+    TransactionCoordinator,
+)
 from kafkalite.coordinators.transaction_coordinator.markers import Markers, MarkerWriter
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.requests.purgatory import wait_until

@@ -19,8 +19,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import trio
+from msgspec import Struct
 
-from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
 from kafkalite.coordinators.transaction_coordinator.end import completed, ended, fenced
 from kafkalite.coordinators.transaction_coordinator.endings import Endings
 from kafkalite.coordinators.transaction_coordinator.markers import Markers
@@ -55,6 +55,15 @@ logger = logger_of(__name__)
 
 async def _in_slices(work: Callable[[], Steps[None]]) -> None:
     await in_slices_of_task(work())
+
+
+class TransactionConfig(Struct, frozen=True):
+    """The broker's configs about transactions, under their names."""
+
+    transaction_max_timeout_ms: int
+    transactional_id_expiration_ms: int
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int
+    transaction_remove_expired_transaction_cleanup_interval_ms: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Any
 import trio
 
 from kafkalite.apis import APIS
-from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
 from kafkalite.coordinators.transaction_coordinator.coordinator import (
     Producer,
+    TransactionConfig,
     TransactionCoordinator,
 )
 from kafkalite.coordinators.transaction_coordinator.marker_channels import MarkerChannels

@@ -18,8 +18,10 @@ from kafkalite.config import BrokerConfig
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_coordinator_adapter import TopicNames
 from kafkalite.coordinators.share_adapter import ShareServices
-from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
-from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
+from kafkalite.coordinators.transaction_coordinator.coordinator import (
+    TransactionConfig,
+    TransactionCoordinator,
+)
 from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.coordinators.unkept_share_states import UnkeptShareStates

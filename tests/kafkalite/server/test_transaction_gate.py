@@ -16,8 +16,10 @@ from kafkalite.apis import APIS
 from kafkalite.clock import SystemClock
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_coordinator_adapter import TopicNames
-from kafkalite.coordinators.transaction_coordinator.config import TransactionConfig
-from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
+from kafkalite.coordinators.transaction_coordinator.coordinator import (
+    TransactionConfig,
+    TransactionCoordinator,
+)
 from kafkalite.coordinators.transaction_coordinator.markers import MarkerWriter
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
