@@ -6,6 +6,7 @@ its transactions.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, Final
@@ -120,6 +121,7 @@ TRANSACTION_ERRORS: Final[Mapping[ApiKey, tuple[ErrorCode, ...]]] = {
 OF_OLDER_PRODUCERS: Final = frozenset({ApiKey.ADD_PARTITIONS_TO_TXN, ApiKey.ADD_OFFSETS_TO_TXN})
 _LOST: Final = frozenset({"drop before", "drop after"})
 _SILENT: Final = "silence after"
+_HEARD_SECONDS: Final = 0.5
 _ENDS: Final = frozenset({ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT, ApiKey.END_TXN})
 Twins = Mapping[str, tuple[ApiKey, Twin]]
 
@@ -165,6 +167,10 @@ def in_a_group(broker: Broker, api_key: ApiKey, twin: Twin, join: Joining) -> Ou
             read(lambda: "two" in member.values)
             told.append(member.commit())
             read(lambda: place.was_done)
+            if api_key is ApiKey.HEARTBEAT:
+                # The client hears of it before there is more to read, and not at the same time.
+                heard = time.monotonic() + _HEARD_SECONDS
+                read(lambda: time.monotonic() > heard)
             place.write("three")
             read(lambda: "three" in member.values)
             told.append(member.commit())
