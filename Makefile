@@ -65,7 +65,7 @@ compiled: $(COMPILED_VENV)/.installed-test ## the same package with its hot modu
 	@PYTHONSAFEPATH=1 $(COMPILED_BIN)/kafkalite --version
 
 unit-compiled: $(COMPILED_VENV)/.installed-test $(VENV)/.installed-test ## the tests of each room on the compiled build
-	$(IN_MEMORY) KAFKALITE_COMPILED=1 PYTHONSAFEPATH=1 $(COMPILED_BIN)/python -m pytest -q -n auto -m "not slow" \
+	$(IN_MEMORY) KAFKALITE_COMPILED=1 PYTHONSAFEPATH=1 $(COMPILED_BIN)/python -m pytest -q -n auto -m "not slow and not pure" \
 	  -o pythonpath= --ignore=tests/kafkalite/spark tests/wire tests/log tests/group_coordinator tests/kafkalite
 
 rooms-compiled: $(COMPILED_VENV)/.installed-test java-if-any ## the rooms that are machine code, and the referee on what they answer, on the compiled build

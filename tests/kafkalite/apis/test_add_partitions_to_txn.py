@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from kafkalite.apis.add_partitions_to_txn import _respond
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.add_partitions_to_txn import (
@@ -50,6 +52,7 @@ async def test_very_many_partitions_are_added_together_or_not_at_all(writer: Tra
     assert await writer.state() == "Ongoing"
 
 
+@pytest.mark.pure
 def test_what_very_many_topics_leave_is_freed_little_by_little() -> None:
     taken: list[int] = []
     services: Any = SimpleNamespace(

@@ -150,6 +150,7 @@ async def test_there_is_no_such_isolation_level(client, timed_topic: str, level:
     assert await found(client, -1, isolation_level=level) == refused
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize(("timestamp", "is_at_once"), [(-1, True), (-2, True), (5, False)])
 async def test_many_ends_are_told_at_once_and_many_times_are_not(
     client,

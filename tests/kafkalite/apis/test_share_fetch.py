@@ -177,6 +177,7 @@ async def test_a_group_begins_where_it_is_told_to(client, broker, reset: str) ->
     assert await Member(client, topic_id).fetch() == [b"old"]
 
 
+@pytest.mark.pure
 async def test_a_thread_reads_where_its_time_begins(client, broker, monkeypatch) -> None:
     broker.create_topic("t", 1)
     topic_id = broker.topic_id("t")

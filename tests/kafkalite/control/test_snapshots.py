@@ -77,6 +77,7 @@ def test_a_log_that_is_offline_is_left_as_it_is(k: broker) -> None:
     assert sorted(path.name for path in log.directory.iterdir()) == before
 
 
+@pytest.mark.pure
 @pytest.mark.parametrize("code", [EIO, ENOSPC])
 def test_a_disk_that_fails_while_a_segment_is_rolled(
     k: broker, monkeypatch: pytest.MonkeyPatch, code: int

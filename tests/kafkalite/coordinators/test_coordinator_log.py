@@ -171,6 +171,7 @@ async def test_what_takes_long_to_load_is_loaded_beside_clients(
         assert len(broker._running.services.group_coordinator.shards.loaded[0].groups) == count
 
 
+@pytest.mark.pure
 async def test_a_log_that_cannot_be_read_does_not_keep_others_from_loading(
     tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -106,6 +106,7 @@ async def test_a_wait_leaves_nothing_behind(
     await until(lambda: not any(len(each.watchers) for each in found.partitions))
 
 
+@pytest.mark.pure
 async def test_a_change_looks_at_nothing_at_once(
     clients, broker: test_broker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
