@@ -1,4 +1,7 @@
-"""The numbers of the APIs, those of Apache Kafka 4.3."""
+"""The numbers of the APIs, those of Apache Kafka 4.3.
+
+Beside them, the versions from which some ask in another way: for topics by id, for several groups.
+"""
 
 from enum import IntEnum
 from typing import Final

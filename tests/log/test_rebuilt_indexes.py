@@ -2,12 +2,13 @@
 
 import shutil
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkalite.log.config import LogConfig
-from kafkalite.log.files import segment_file
+from kafkalite.log.files import Files, segment_file
 from kafkalite.log.open_files import OpenFiles
 from tests.log.conftest import START_MS, Disk
 from tests.log.faults import Crash, FaultyFiles
@@ -48,3 +49,32 @@ def test_a_crash_while_an_index_is_built_again_costs_none_of_its_segment(
         assert log.offset_for_timestamp(0) == (START_MS, 0)
         log.close_files()
     assert files.fail_at > 5
+
+
+class Syncs(Files):
+    """Notes the files that are synced."""
+
+    def __init__(self) -> None:
+        self.synced: set[str] = set()
+
+    def sync(self, descriptor: int) -> None:
+        self.synced.add(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+        super().sync(descriptor)
+
+
+@pytest.mark.parametrize("damaged", [".index", ".timeindex"])
+def test_an_index_that_was_built_again_is_on_the_disk(disk: Any, damaged: str) -> None:
+    """Its segment is below the recovery point, so that no later flush begins there."""
+    log = disk.log()
+    for _ in range(3):
+        disk.append(log, b"x")
+    end = log.log_end_offset
+    log.close()
+    path = segment_file(disk.root / "topic-0", 0, damaged)
+    path.unlink()
+    files = Syncs()
+    opened = Disk(disk.root, open_files=OpenFiles(files=files)).log(
+        clean_shutdown=True, recovery_point=end
+    )
+    assert path.name in files.synced
+    opened.close()

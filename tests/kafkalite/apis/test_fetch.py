@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
 
@@ -9,6 +10,8 @@ import pytest
 import trio
 from trio.testing import MockClock, wait_all_tasks_blocked
 
+from kafkalite.apis.fetch import _size
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.fetch import (
@@ -375,3 +378,10 @@ async def test_a_negative_size_is_an_error_where_there_are_records(
     response = await client.ask(fetch({0: 0, 1: 0}, max_bytes=-1), LAST_WITH_NAMES)
     codes = {index: answer.error_code for index, answer in answers(response).items()}
     assert codes == {0: ErrorCode.UNKNOWN_SERVER_ERROR, 1: ErrorCode.NONE}
+
+
+@pytest.mark.parametrize(("version", "size"), [(4, 12), (7, 18), (12, 16)])
+def test_a_quota_counts_the_body_and_its_length(version: int, size: int) -> None:
+    """Here of an answer without topics. Version 7 has a session, 12 compact arrays and tags."""
+    context: Any = SimpleNamespace(api_version=version)
+    assert at_once(_size(context, ())) == size

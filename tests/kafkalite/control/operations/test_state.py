@@ -146,6 +146,20 @@ async def test_a_node_that_came_back_meanwhile_is_left_alone(
         assert up(three) == {1: True, 2: True, 3: True}
 
 
+async def test_a_node_waits_for_its_turn_to_come_back(
+    three: test_broker, autojump_clock: trio.testing.MockClock
+) -> None:
+    """A reset may be under way, which hands the addresses on."""
+    assert up(three)[2] is True
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(three.asynchronous.restart_node, 2, "30s")
+        await trio.sleep(10)
+        async with three._default.turn:
+            await trio.sleep(40)
+            assert up(three)[2] is False
+    assert up(three)[2] is True
+
+
 async def test_the_only_node_stays(broker: test_broker) -> None:
     with pytest.raises(Problem) as caught:
         await broker.asynchronous.remove_node(1)
