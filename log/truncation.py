@@ -26,7 +26,6 @@ def truncate(log: LogState, offset: int) -> None:
         if segment.base_offset > offset:
             log.segments.remove(segment)
             segment.unlink()
-            log.snapshots.remove_at(segment.base_offset)
             log.segment_changed("deleted", segment.base_offset, "it is truncated")
     _ended_at(log, log.segments.active.truncate_to(offset))
 

@@ -111,23 +111,42 @@ def _controllers_wait_ms(api: Api, response: Any) -> int:
     return wait_ms
 
 
+def _measured(
+    handle: Callable[[], Any],
+    quotas: NodeQuotas,
+    context: RequestContext,
+    other_wait_ms: Callable[[Any], int],
+    say: Callable[[Any, int], Any],
+) -> Any:
+    """Handle a request. Its time and `other_wait_ms(response)` cost a wait: the longer one counts.
+
+    A request without a response, a Produce with acks=0, does not pay for its time.
+    """
+    began = perf_counter()
+    response = handle()
+    took = perf_counter() - began
+
+    def finish(response: Any) -> Any:
+        wait_ms = other_wait_ms(response)
+        if response is not None:
+            wait_ms = max(wait_ms, _request_wait_ms(quotas, context, took))
+        _mute(context, wait_ms)
+        return response if response is None or not wait_ms else say(response, wait_ms)
+
+    return when_done(response, finish)
+
+
 def _timed(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
     say = _setter(api)
 
     def timed(services: Services, context: RequestContext, request: Any) -> Any:
-        quotas = quotas_of(context.node_id)
-        began = perf_counter()
-        response = handle(services, context, request)
-        took = perf_counter() - began
-
-        def finish(response: Any) -> Any:
-            wait_ms = _request_wait_ms(quotas, context, took)
-            if response is not None:
-                wait_ms = max(wait_ms, _controllers_wait_ms(api, response))
-            _mute(context, wait_ms)
-            return response if response is None or not wait_ms else say(response, wait_ms)
-
-        return when_done(response, finish)
+        return _measured(
+            lambda: handle(services, context, request),
+            quotas_of(context.node_id),
+            context,
+            lambda response: _controllers_wait_ms(api, response),
+            say,
+        )
 
     return timed
 
@@ -138,19 +157,14 @@ def _producing(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
     def produce(services: Services, context: RequestContext, request: Any) -> Any:
         quotas = quotas_of(context.node_id)
         size = context.request_bytes
-        began = perf_counter()
-        response = handle(services, context, request)
-        took = perf_counter() - began
 
-        def finish(response: Any) -> Any:
+        def bytes_wait_ms(_response: Any) -> int:
             user = context.principal.name
-            wait_ms = quotas.produce.record(user, context.client_id, size, _now_ms())
-            if response is not None:
-                wait_ms = max(wait_ms, _request_wait_ms(quotas, context, took))
-            _mute(context, wait_ms)
-            return response if response is None or not wait_ms else say(response, wait_ms)
+            return quotas.produce.record(user, context.client_id, size, _now_ms())
 
-        return when_done(response, finish)
+        return _measured(
+            lambda: handle(services, context, request), quotas, context, bytes_wait_ms, say
+        )
 
     return produce
 
@@ -279,18 +293,15 @@ def _mutating(quotas_of: QuotasOf, api: Api, handle: Handler) -> Handler:
             is_strict=strict_since is None or context.api_version >= strict_since,
         )
         context.charge = quota.charge
-        began = perf_counter()
-        response = handle(services, context, request)
-        took = perf_counter() - began
 
-        def finish(response: Any) -> Any:
+        def changes_wait_ms(response: Any) -> int:
             context.charge = None
-            wait_ms = _request_wait_ms(quotas, context, took)
-            if strict_since is not None:
-                wait_ms = max(wait_ms, quota.wait_ms, _controllers_wait_ms(api, response))
-            _mute(context, wait_ms)
-            return say(response, wait_ms) if wait_ms else response
+            if strict_since is None:
+                return 0
+            return max(quota.wait_ms, _controllers_wait_ms(api, response))
 
-        return when_done(response, finish)
+        return _measured(
+            lambda: handle(services, context, request), quotas, context, changes_wait_ms, say
+        )
 
     return mutate
