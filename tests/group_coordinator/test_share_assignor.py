@@ -69,6 +69,29 @@ def test_changes_move_little_and_end_even(seed: int) -> None:
         owned = targets
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_members_come_and_go_and_topics_grow(seed: int) -> None:
+    """In some of these only members that have a partition already have room for it."""
+    chance = random.Random(seed)
+    for _ in range(60):
+        topics = frozenset(TOPICS[: chance.randrange(1, 3)])
+        counts = {topic: chance.randrange(1, 6) for topic in topics}
+        owned: dict[str, Target] = {}
+        for _ in range(4):
+            names = sorted(chance.sample(range(12), chance.randrange(1, 9)))
+            candidates = [
+                Candidate(f"m{name}", None, topics, owned.get(f"m{name}", {})) for name in names
+            ]
+            targets = assign_simple(candidates, counts, all_ready)
+            sharing = -(-len(names) // sum(counts.values()))
+            assert set(holders(targets).values()) == {sharing}
+            assert len(holders(targets)) == sum(counts.values())
+            spread = loads(targets)
+            assert spread[-1] - spread[0] <= 1
+            owned |= targets
+            counts = {topic: count + chance.randrange(2) for topic, count in counts.items()}
+
+
 @pytest.mark.parametrize("partition_count", [10, 1000])
 def test_a_thousand_members_are_quick(partition_count: int) -> None:
     """It took 210 ms when every partition looked at every member."""
