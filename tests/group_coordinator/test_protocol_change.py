@@ -13,7 +13,7 @@ from kafkalite.wire.messages.consumer_protocol_subscription import (
     TopicPartition,
 )
 from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
-from kafkalite.wire.messages.stored import encode
+from kafkalite.wire.messages.stored import CONSUMER_OFFSETS, decode_key, encode
 from kafkalite.wire.rows import rows_of
 from tests.group_coordinator.both_protocols import classic, partitions_of, settle
 from tests.group_coordinator.in_memory import Context
@@ -79,6 +79,27 @@ async def test_the_upgraded_group_survives_a_restart(autojump_clock, world):
     assert world.group().members == before.members
     assert await old.heartbeat() == ErrorCode.NONE
     assert await new.beat() == ErrorCode.NONE
+
+
+async def test_the_upgrade_writes_all_that_a_consumer_group_has(autojump_clock, world):
+    """Source: Kafka's ConsumerGroup.createConsumerGroupRecords."""
+    old = classic(world)
+    await stable_classic(world, old)
+    await world.consumer().beat()
+    upgrade = [
+        (type(key).__name__, getattr(key, "member_id", None), value is None)
+        for key, value in (
+            (decode_key(key, CONSUMER_OFFSETS), value) for key, value in world.log.batches[-1]
+        )
+    ]
+    assert upgrade[:6] == [
+        ("GroupMetadataKey", None, True),
+        ("ConsumerGroupMemberMetadataKey", old.member_id, False),
+        ("ConsumerGroupMetadataKey", None, False),
+        ("ConsumerGroupTargetAssignmentMemberKey", old.member_id, False),
+        ("ConsumerGroupTargetAssignmentMetadataKey", None, False),
+        ("ConsumerGroupCurrentMemberAssignmentKey", old.member_id, False),
+    ]
 
 
 async def test_the_group_is_downgraded_when_the_last_consumer_leaves(autojump_clock, world):
