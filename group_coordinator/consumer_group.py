@@ -17,7 +17,6 @@ from kafkalite.group_coordinator.assignors import Target
 from kafkalite.group_coordinator.changes import Change
 from kafkalite.group_coordinator.consumer_member import ConsumerMember, partitions_in
 from kafkalite.group_coordinator.modern_group import ModernGroup
-from kafkalite.group_coordinator.modern_member import MemberState
 from kafkalite.group_coordinator.subscriptions import union_of
 from kafkalite.wire.messages.stored.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -98,7 +97,7 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
             member,
             member_epoch=epoch,
             previous_member_epoch=value.previous_member_epoch,
-            state=MemberState(value.state),
+            state=consumer_records.RECORDS.state_of(value.state),
             assigned=assigned_from(value.assigned_partitions, epoch),
             pending_revocation=assigned_from(value.partitions_pending_revocation, epoch),
         )

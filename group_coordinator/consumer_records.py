@@ -80,7 +80,7 @@ def current_assignment(group_id: str, member: ConsumerMember) -> Change:
         ConsumerGroupCurrentMemberAssignmentValue(
             member_epoch=member.member_epoch,
             previous_member_epoch=member.previous_member_epoch,
-            state=member.state,
+            state=RECORDS.number_of(member.state),
             assigned_partitions=_with_epochs(member.assigned),
             partitions_pending_revocation=_with_epochs(member.pending_revocation),
         ),

@@ -15,7 +15,7 @@ Source: KIP-848, Kafka's ModernGroupMember, MemberState.
 
 from __future__ import annotations
 
-from enum import Enum, IntEnum
+from enum import Enum
 
 from msgspec import Struct
 
@@ -25,18 +25,14 @@ STATIC_LEAVE_EPOCH = -2
 """The epoch of a static member that leaves and means to come back."""
 
 
-class MemberState(IntEnum):
-    """Kafka's numbers, as they are in the log."""
+class MemberState(Enum):
+    """How far a member is on the way to its target. modern_records.py has its number in the log."""
 
-    STABLE = 1
-    UNREVOKED = 2
-    UNRELEASED = 3
-    UNKNOWN = 127
-
-    @classmethod
-    def _missing_(cls, value: object) -> MemberState:
-        """A state that only a newer coordinator knows."""
-        return cls.UNKNOWN
+    STABLE = "stable"
+    UNREVOKED = "unrevoked"
+    UNRELEASED = "unreleased"
+    UNKNOWN = "unknown"
+    """A state that only a newer coordinator knows."""
 
 
 class MemberEvent(Enum):

@@ -19,13 +19,19 @@ from uuid import UUID
 from msgspec import Struct
 
 from kafkalite.group_coordinator.changes import Change
+from kafkalite.group_coordinator.modern_member import MemberState
 from kafkalite.wire.messages import stored
 
 P_co = TypeVar("P_co", covariant=True)
 
+# In the order of their numbers.
+_STATES = (MemberState.STABLE, MemberState.UNREVOKED, MemberState.UNRELEASED)
+_UNKNOWN_NUMBER = 127
+
 
 class ModernRecords(Struct, frozen=True, kw_only=True):
-    """The classes of keys, and of two values, of the groups of one type."""
+    """The classes of keys, and of two values, of the groups of one type, and how the log numbers
+    the states of their members: from `first_state` on."""
 
     group_type: str
     group: type[Any]
@@ -35,11 +41,23 @@ class ModernRecords(Struct, frozen=True, kw_only=True):
     target_epoch_value: type[Any]
     target: type[Any]
     current: type[Any]
+    first_state: int = 0
 
     def prepare(self, further: type[Any]) -> None:
         """Make the encoders, with those of a further key: a first heartbeat would hold the loop."""
         keys = self.group, self.member, self.target_epoch, self.target, self.current
         stored.prepare(*keys, further)
+
+    def number_of(self, state: MemberState) -> int:
+        """The number of a member's state in the log."""
+        if state is MemberState.UNKNOWN:
+            return _UNKNOWN_NUMBER
+        return self.first_state + _STATES.index(state)
+
+    def state_of(self, number: int) -> MemberState:
+        """The state that has this number in the log."""
+        index = number - self.first_state
+        return _STATES[index] if 0 <= index < len(_STATES) else MemberState.UNKNOWN
 
     def group_epoch(self, group_id: str, epoch: int, metadata_hash: int, **more: object) -> Change:
         """The group begins another epoch."""

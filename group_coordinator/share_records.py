@@ -47,8 +47,6 @@ from kafkalite.wire.messages.stored.share_group_target_assignment_metadata impor
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_group import ShareMember
 
-STABLE = 0  # Kafka's MemberState of a member that has nothing to give up: all of a share group
-
 
 class StateTopic(NamedTuple):
     """Partitions of a topic whose share state is being, or has been, initialized. `since_ms` is
@@ -99,7 +97,7 @@ def current_assignment(group_id: str, member: ShareMember) -> Change:
         ShareGroupCurrentMemberAssignmentValue(
             member_epoch=member.member_epoch,
             previous_member_epoch=member.previous_member_epoch,
-            state=STABLE,
+            state=RECORDS.number_of(member.state),
             assigned_partitions=listed(TopicPartitions, member.assigned),
         ),
     )

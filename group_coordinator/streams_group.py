@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from kafkalite.group_coordinator import streams_records
 from kafkalite.group_coordinator.changes import Change
 from kafkalite.group_coordinator.modern_group import ModernGroup
-from kafkalite.group_coordinator.modern_member import MemberState
 from kafkalite.group_coordinator.streams_member import StreamsMember
 from kafkalite.group_coordinator.streams_processes import TaskProcesses
 from kafkalite.group_coordinator.streams_tasks import AssignedTasks, TaskId, Tasks, partitions_of
@@ -130,7 +129,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
             member,
             member_epoch=value.member_epoch,
             previous_member_epoch=value.previous_member_epoch,
-            state=MemberState(value.state),
+            state=streams_records.RECORDS.state_of(value.state),
             assigned=assigned,
             pending_revocation=pending,
         )

@@ -59,6 +59,7 @@ RECORDS = ModernRecords(
     target_epoch_value=StreamsGroupTargetAssignmentMetadataValue,
     target=StreamsGroupTargetAssignmentMemberKey,
     current=StreamsGroupCurrentMemberAssignmentKey,
+    first_state=1,
 )
 
 RECORDS.prepare(StreamsGroupTopologyKey)  # with the import, in a thread
@@ -128,7 +129,7 @@ def current_assignment(group_id: str, member: StreamsMember) -> Change:
         StreamsGroupCurrentMemberAssignmentValue(
             member_epoch=member.member_epoch,
             previous_member_epoch=member.previous_member_epoch,
-            state=member.state,
+            state=RECORDS.number_of(member.state),
             active_tasks=_with_epochs(assigned.active),
             standby_tasks=listed(current.TaskIds, assigned.standby),
             warmup_tasks=listed(current.TaskIds, assigned.warmup),

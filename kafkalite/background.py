@@ -179,7 +179,7 @@ class Background:
                 log.cleaning = None  # a compaction that is under way stops
                 if log.config.compact:
                     log.roll()
-        for _ in self._logs.retention():
+        for _ in chain(self._logs.retention(), self._logs.retention(of_compacted=True)):
             pass
         while self._cleaner.clean_at_once():
             pass
@@ -193,6 +193,7 @@ class Background:
         if self._config.boolean("log.cleaner.enable"):
             while await self._clean_one():
                 pass
+            await in_slices(self._logs.retention(of_compacted=True))
         await in_slices(self._logs.checkpoint())
         for job in (self._flush, self._snapshot_metadata, self._balance_leaders):
             with suppress(KafkaError, OSError):  # a failing disk: the job's task says it, tries on
@@ -218,9 +219,14 @@ class Background:
                 await in_slices_of_task(self._cluster.complete_snapshot())
 
     async def _clean(self) -> None:
-        """Compact the logs that need it, one after the other."""
+        """Compact the logs that need it, one after the other; after each look comes the retention
+        of the compacted ones."""
         while True:
-            if not self._time_stands_still and await self._clean_one():
+            is_cleaned = False
+            if not self._time_stands_still:
+                is_cleaned = await self._clean_one()
+                await in_slices(self._logs.retention(of_compacted=True))
+            if is_cleaned:
                 await trio.lowlevel.checkpoint()
             else:  # also after a failure: a full disk is not asked again at once
                 backoff = self._seconds("log.cleaner.backoff.ms")

@@ -8,7 +8,8 @@ several small ones become one. A new segment takes the place of the old ones by 
 A batch keeps its first and last offset. It stays as it is if all its records do. It stays, emptied,
 if it is a producer's last batch, whose sequence is needed, or a segment's last batch. Without the
 latter consumers could not go on to the log's end, and recovery might take the gap between two
-segments for a loss. (Kafka keeps only the last batch of a round. The others have no time here.)
+segments for a loss. (Kafka keeps only the last batch of a round. The others have neither producer nor
+time here: a transaction has no data in them.)
 Tombstones, and markers of transactions without data, get a delete horizon when they are first met
 in the clean part, and go when it has passed.
 
@@ -296,8 +297,10 @@ class Compaction:
                     yield from self._step()
                 kept += part if batch.is_control else self._still_valid(part, batch, horizon_ms)
         if not kept:
-            if must_stay or batch.next_offset == self._group_end:
-                return _emptied(batch, batch.max_timestamp if must_stay else NO_TIMESTAMP)
+            if must_stay:
+                return _emptied(batch), batch.max_timestamp
+            if batch.next_offset == self._group_end:
+                return _end_of_segment(batch), NO_TIMESTAMP
             return None
         has_tombstones = any(record[3] < 0 for record in kept)
         if horizon_ms is None and (has_tombstones or is_marker_without_data):
@@ -382,18 +385,30 @@ def _is_last_of_producer(batch: RecordBatch, producers: dict[int, ProducerEntry]
     return batch.is_control and batch.producer_epoch == entry.producer_epoch
 
 
-def _emptied(batch: RecordBatch, max_timestamp: int) -> tuple[bytes, int]:
-    data = pack_batch(
+def _emptied(batch: RecordBatch) -> bytes:
+    return pack_batch(
         b"",
         base_offset=batch.base_offset,
         last_offset_delta=batch.last_offset_delta,
         record_count=0,
         base_timestamp=NO_TIMESTAMP,
-        max_timestamp=max_timestamp,
+        max_timestamp=batch.max_timestamp,
         attributes=batch.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON_FLAG),
         producer_id=batch.producer_id,
         producer_epoch=batch.producer_epoch,
         base_sequence=batch.base_sequence,
         partition_leader_epoch=batch.partition_leader_epoch,
     )
-    return data, max_timestamp
+
+
+def _end_of_segment(batch: RecordBatch) -> bytes:
+    """A batch of nothing, from no producer and in no transaction, that has the batch's offsets."""
+    return pack_batch(
+        b"",
+        base_offset=batch.base_offset,
+        last_offset_delta=batch.last_offset_delta,
+        record_count=0,
+        base_timestamp=NO_TIMESTAMP,
+        max_timestamp=NO_TIMESTAMP,
+        partition_leader_epoch=batch.partition_leader_epoch,
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +17,7 @@ from types import MappingProxyType
 from kafkalite.log.checkpoints import TopicPartition
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
-from kafkalite.log.disk_wait import DiskWait, Pieces, Waits
+from kafkalite.log.disk_wait import DiskWait, Waits
 from kafkalite.log.files import LOG_SUFFIX, StoredPartition
 from kafkalite.log.flushing import Flush, has_unflushed_roll, is_flush_due
 from kafkalite.log.future_log import Assign, LogMove
@@ -300,7 +300,7 @@ class LogManager:
 
     # -- work in the background, in slices
 
-    def _of_each(self, work: Callable[[Log], Pieces[object]]) -> Iterator[object]:
+    def _of_each(self, work: Callable[[Log], Iterable[object]]) -> Iterator[object]:
         """Work on each log, one a step or several. An error takes the log or its directory offline.
 
         A step that can be called waits for the disk, in any thread.
@@ -316,9 +316,12 @@ class LogManager:
                     pass
                 yield log
 
-    def retention(self) -> Iterator[object]:
-        """Retention of every log (log.retention.check.interval.ms)."""
-        yield from self._of_each(Log.retaining)
+    def retention(self, *, of_compacted: bool = False) -> Iterator[object]:
+        """Retention of the compacted logs, which the cleaner sees to between its rounds, or of the
+        others (log.retention.check.interval.ms)."""
+        yield from self._of_each(
+            lambda log: log.retaining() if log.config.compact is of_compacted else ()
+        )
         yield from self._remove_deleted()
 
     def unlink_deleted(self) -> Iterator[object]:

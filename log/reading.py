@@ -143,14 +143,14 @@ class LogReader(LogState):
 
         Kafka looks into one segment only, the first with such a record, even if that one was
         deleted with DeleteRecords: then there is none, whatever is behind it. A segment without a
-        time (its time index may be lost) goes by its file's. Raises KafkaError(CORRUPT_MESSAGE).
+        time goes by its file's: its time index may be lost, or Kafka's cleaner has emptied it. Raises KafkaError(CORRUPT_MESSAGE).
         """
         self.check_online()
         try:
             segments = list(self.segments)
             _have_times(segments)
             for segment in segments:
-                if segment.size and segment.largest_or_modified_ms() >= timestamp:
+                if segment.largest_or_modified_ms() >= timestamp:
                     return segment.find_timestamp(timestamp, self.log_start_offset)
         except OSError as error:
             raise self.storage_error(error) from error

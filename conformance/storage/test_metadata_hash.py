@@ -1,5 +1,5 @@
 """The hash of a group's topics in `__consumer_offsets`: of Apache Kafka's records and of ours. A
-group goes from one broker to the other, and is not assigned anew."""
+group goes from one broker to the other, is not assigned anew, and is in the same state."""
 
 from __future__ import annotations
 
@@ -102,14 +102,15 @@ def settled(side: Side, epochs: dict[str, int]) -> dict[str, int]:
     return epochs
 
 
-def group_epochs(side: Side) -> list[int]:
-    """The epochs of the groups themselves."""
+def group_states(side: Side) -> list[tuple[int, str]]:
+    """The epochs of the groups themselves, and their states."""
     asked: list[tuple[ApiKey, int, Any]] = [
         (ApiKey.CONSUMER_GROUP_DESCRIBE, 1, ConsumerGroupDescribeRequest(group_ids=[CONSUMER])),
         (ApiKey.SHARE_GROUP_DESCRIBE, 1, ShareGroupDescribeRequest(group_ids=[SHARE])),
         (ApiKey.STREAMS_GROUP_DESCRIBE, 0, StreamsGroupDescribeRequest(group_ids=[STREAMS])),
     ]
-    return [side.until_no_error(*each).groups[0].group_epoch for each in asked]
+    groups = [side.until_no_error(*each).groups[0] for each in asked]
+    return [(group.group_epoch, group.group_state) for group in groups]
 
 
 def stored_hashes(broker: Broker) -> dict[int, int]:
@@ -152,7 +153,7 @@ def test_both_write_the_same_hash(
         name: topic_hash(side.topic_id(name), name, count, [[rack]] * count if rack else ())
         for name, count in COUNTS.items()
     }
-    before = group_epochs(side)
+    before = group_states(side)
     of_few, of_both = group_hash([hashes[FEW]]), group_hash([hashes[FEW], hashes[MANY]])
     assert stored_hashes(writer) == {3: of_both, 11: of_few, 17: of_few}
     writer.kill()
@@ -161,4 +162,4 @@ def test_both_write_the_same_hash(
     side = closing.enter_context(contextlib.closing(Side(other)))
     found(side)
     assert beat(side, epochs) == epochs
-    assert group_epochs(side) == before
+    assert group_states(side) == before

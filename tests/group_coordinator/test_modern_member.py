@@ -20,16 +20,6 @@ def test_every_state_follows_every_other() -> None:
         }
 
 
-def test_a_state_of_a_newer_coordinator_is_unknown() -> None:
-    assert [MemberState(number) for number in (1, 2, 3, 9, 127)] == [
-        MemberState.STABLE,
-        MemberState.UNREVOKED,
-        MemberState.UNRELEASED,
-        MemberState.UNKNOWN,
-        MemberState.UNKNOWN,
-    ]
-
-
 def test_a_member_is_reconciled_in_the_epoch_of_its_target() -> None:
     member = ModernMember(member_id="m", member_epoch=5)
     assert member.is_reconciled_to(5)

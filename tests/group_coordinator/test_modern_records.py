@@ -10,12 +10,13 @@ from uuid import UUID
 import pytest
 from msgspec.structs import replace
 
-from kafkalite.group_coordinator import consumer_records
+from kafkalite.group_coordinator import consumer_records, share_records, streams_records
 from kafkalite.group_coordinator.changes import Change
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import ConsumerMember
 from kafkalite.group_coordinator.modern_group import ModernGroup
-from kafkalite.group_coordinator.modern_records import listed
+from kafkalite.group_coordinator.modern_member import MemberState
+from kafkalite.group_coordinator.modern_records import ModernRecords, listed
 from kafkalite.group_coordinator.share_group import ShareGroup
 from kafkalite.group_coordinator.state_log import encoded
 from kafkalite.group_coordinator.streams_group import StreamsGroup
@@ -54,6 +55,26 @@ every_type = pytest.mark.parametrize(
     ],
     ids=["consumer", "share", "streams"],
 )
+
+
+STATES = (MemberState.STABLE, MemberState.UNREVOKED, MemberState.UNRELEASED, MemberState.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("records", "numbers"),
+    [
+        (consumer_records.RECORDS, (0, 1, 2, 127)),
+        (share_records.RECORDS, (0, 1, 2, 127)),
+        (streams_records.RECORDS, (1, 2, 3, 127)),
+    ],
+    ids=["consumer", "share", "streams"],
+)
+def test_kafkas_numbers_of_the_states_of_members(
+    records: ModernRecords, numbers: tuple[int, ...]
+) -> None:
+    assert tuple(records.number_of(state) for state in STATES) == numbers
+    assert tuple(records.state_of(number) for number in numbers) == STATES
+    assert records.state_of(9) is records.state_of(-1) is MemberState.UNKNOWN
 
 
 def full(group: Any, changes: Sequence[Change]) -> ModernGroup[Any, Any]:

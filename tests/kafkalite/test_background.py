@@ -51,6 +51,42 @@ async def test_compacted_topics_are_compacted() -> None:
         assert partition.log.log_end_offset == 200
 
 
+def fill_beyond_retention(running: broker) -> None:
+    """Topics `compact-delete` and `delete` that are to keep 1000 bytes, and have more."""
+    for policy in ("compact,delete", "delete"):
+        name = policy.replace(",", "-")
+        limits = {"internal.segment.bytes": 500, "retention.bytes": 1000}
+        running.create_topic(name, 1, configs={"cleanup.policy": policy, **limits})
+        for i in range(100):
+            append(partition_of(running, name), b"key-%d" % i, b"%d" % i)
+
+
+async def test_the_cleaner_sees_to_the_retention_of_compacted_topics() -> None:
+    """As in Apache Kafka, whatever log.retention.check.interval.ms is."""
+    never = 86_400_000
+    config = {
+        "log.cleaner.backoff.ms": 10,
+        "log.initial.task.delay.ms": never,
+        "log.retention.check.interval.ms": never,
+    }
+    async with broker(config) as running:
+        fill_beyond_retention(running)
+        await until(lambda: partition_of(running, "compact-delete").log.size_bytes < 2000)
+        assert partition_of(running, "delete").log.log_start_offset == 0
+
+
+async def test_without_a_cleaner_compacted_topics_keep_everything() -> None:
+    config = {
+        "log.cleaner.enable": "false",
+        "log.initial.task.delay.ms": 0,
+        "log.retention.check.interval.ms": 10,
+    }
+    async with broker(config) as running:
+        fill_beyond_retention(running)
+        await until(lambda: partition_of(running, "delete").log.size_bytes < 2000)
+        assert partition_of(running, "compact-delete").log.log_start_offset == 0
+
+
 @pytest.mark.parametrize("interval_ms", [0, -1])
 async def test_an_interval_that_is_not_positive_repeats_nothing(
     interval_ms: int, monkeypatch: pytest.MonkeyPatch

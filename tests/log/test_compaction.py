@@ -218,6 +218,33 @@ def test_aborted_data_goes_and_its_marker_later(disk: Any, records: Any) -> None
     assert [b.base_offset for b in batches(log) if b.is_control] == [4]
 
 
+@pytest.mark.parametrize("commit", [True, False], ids=["committed", "aborted"])
+def test_a_segment_s_end_is_no_data_of_a_transaction(disk: Any, records: Any, commit: bool) -> None:
+    """Its marker goes all the same, and the log opens again without an open transaction."""
+    log = disk.log(config=COMPACT)
+    put(disk, log, (b"z", b"first" * 50))
+    producer = {"producer_id": 1, "producer_epoch": 0, "is_transactional": True}
+    put(disk, log, (b"a", b"x"), base_sequence=0, **producer)
+    log.roll()
+    end(disk, log, 1, commit=commit)
+    put(disk, log, (b"a", b"last" * 60))
+    log.roll()
+    log.producer_state.producers.clear()  # expired, so that nothing stays for their sake
+    end_offset = clean(log)
+    for step_ms in (0, DAY_MS, 0):
+        disk.now_ms += step_ms
+        clean(log, end_offset)
+    assert [(b.last_offset, b.record_count, b.is_control) for b in batches(log)] == [
+        (0, 1, False),
+        (1, 0, False),
+        (3, 1, False),
+    ]
+    assert log.aborted_transactions(0, 4) == []
+    again = disk.log(config=COMPACT)
+    assert (again.last_stable_offset, again.producer_state.producers) == (again.high_watermark, {})
+    assert again.producer_state.first_unstable_offset is None
+
+
 def test_a_small_map_takes_several_rounds(disk: Any, records: Any) -> None:
     log = disk.log(config=COMPACT)
     for i in range(60):

@@ -175,6 +175,21 @@ def test_a_segment_whose_time_index_is_lost_goes_by_its_file_s_time(disk: Disk) 
     assert log.offset_for_timestamp(50) == (100, 0)
 
 
+def test_so_does_a_segment_that_kafkas_cleaner_has_emptied(disk: Disk) -> None:
+    log = timed(disk, 100, 500, 300, 600)
+    assert log.segments.base_offsets == [0, 2]
+    log.close()
+    emptied = log.segments.first
+    for path in (emptied.file.path, emptied.offset_index.path, emptied.time_index.path):
+        path.write_bytes(b"")
+    emptied.set_modified_ms(400)
+    log = disk.log(config=SMALL, clean_shutdown=True)
+    assert log.segments.base_offsets == [0, 2]
+    assert log.offset_for_timestamp(50) is None
+    assert log.offset_for_timestamp(400) is None
+    assert log.offset_for_timestamp(401) == (600, 3)
+
+
 def test_the_first_record_with_the_largest_timestamp(disk: Disk) -> None:
     assert disk.log("empty-0").max_timestamp_offset() is None
     log = timed(disk, 100, 700, 300, 700, 200)
