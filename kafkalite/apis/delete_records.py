@@ -5,8 +5,8 @@ at once; the files go with retention. The answer names the low watermark, the fi
 living replicas, -1 with an error. It waits until that is where it was asked to be, or timeout.ms
 have passed: REQUEST_TIMED_OUT, with the low watermark as it was in the beginning. An offset before
 the log start changes nothing. Of a partition named twice the last offset counts. Kafka forgets the
-new start if it is killed before the next checkpoint; here it is on the disk before the answer. Source:
-KafkaApis.handleDeleteRecordsRequest, ReplicaManager.deleteRecords, DelayedDeleteRecords.
+new start if it is killed before the next checkpoint; here it is on the disk before the answer.
+Source: KafkaApis.handleDeleteRecordsRequest, ReplicaManager.deleteRecords, DelayedDeleteRecords.
 """
 
 from __future__ import annotations

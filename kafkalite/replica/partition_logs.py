@@ -242,7 +242,7 @@ class PartitionLogs:
             logger.info("partition %s is back", name)
         return log
 
-    def keeping_starts(self, logs: Sequence[Log]) -> Iterator[DiskWait | None]:
+    def keeping_starts(self, logs: Sequence[Log]) -> Generator[DiskWait | None]:
         """Have a crash find logs beginning where they begin now: what was deleted stays deleted."""
         for directory in self.manager.directories:
             open_here = directory.logs

@@ -7,8 +7,8 @@ follow when those records come back from the cluster, the same way for every kin
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -22,6 +22,8 @@ from kafkalite.cluster.topic_creation import (
     TopicCreation,
     internal_topic,
 )
+from kafkalite.log.loggers import logger_of
+from kafkalite.log.said_once import SaidOnce
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topic import (
     PartitionLogs,
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from kafkalite.log.log import Log
     from kafkalite.requests.context import RequestContext
 
+logger = logger_of(__name__)
+
 _TOPICS_AT_ONCE: Final = 500  # that come or go in one change
 _OF_PARTITIONS: Final = (TopicRecord, NewPartitions, PartitionRecord, RemoveTopicRecord)
 
@@ -67,6 +71,7 @@ class Topics:
         self._subscribers: list[Callable[[], None]] = []
         self._creation = TopicCreation(cluster)
         self.changes = InTurn()
+        self._trouble = SaidOnce("an internal topic cannot be created", logger, logging.WARNING)
         # Partitions that are open, and shown with the next change.
         self._opened: dict[UUID, list[Partition]] = {}
         self._was_configured = self._have_defaults_changed = False  # since they were opened
@@ -177,10 +182,12 @@ class Topics:
         return self.by_name[name]
 
     async def ready_internal(self, name: str, context: RequestContext) -> None:
-        """Create a missing internal topic in slices. `create_internal` raises what prevents it."""
+        """Create a missing internal topic in slices; what prevents it is logged."""
         if name not in self.by_name:
-            with suppress(KafkaError):
+            try:
                 await in_slices(self.creating_internal(name), context)
+            except KafkaError as error:
+                self._trouble.failed(error)
 
     def delete(self, topic_ids: Iterable[UUID]) -> None:
         """The same as `deleting`, now."""
