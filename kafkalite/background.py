@@ -36,7 +36,8 @@ Job = Callable[[], Iterator[object]]
 _FOREVER_SECONDS: Final = 1e9
 # A segment that rolled is flushed after this time, whatever flush.ms says.
 _LONGEST_FLUSH_SECONDS: Final = 10.0
-# After this time an abandoned change goes on, and the logs of a deleted topic are moved away.
+# After this time an abandoned change goes on, the logs of a deleted topic are moved away, and the
+# metadata tell of a data directory that failed.
 _FINISH_SECONDS: Final = 0.2
 # A log that could not be opened is tried again after this time.
 _REOPEN_SECONDS: Final = 5.0
@@ -93,6 +94,7 @@ class Background:
             ("snapshot of the metadata", _SNAPSHOT_CHECK_SECONDS, self._snapshot_metadata),
             ("offline logs", _REOPEN_SECONDS, self._reopen),
             ("abandoned changes", _FINISH_SECONDS, self._finish_changes),
+            ("failed data directories", _FINISH_SECONDS, self._lose_directories),
             ("deleted logs", _FINISH_SECONDS, self._move_deleted),
         ):
             nursery.start_soon(every, name, partial(float, seconds), work, in_step)
@@ -158,6 +160,10 @@ class Background:
         connections."""
         await in_slices(self._topics.changes.finish())
         await in_slices(self._cluster.settling())
+
+    async def _lose_directories(self) -> None:
+        """Take the leaders from what lies in a data directory that has failed."""
+        await in_slices_of_task(self._cluster.losing_directories())
 
     async def _move_deleted(self) -> None:
         """Move the logs of topics that were deleted out of the way."""

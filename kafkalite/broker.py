@@ -158,6 +158,7 @@ class Broker:
             cluster_id=logs.cluster_id,
             directory_ids=logs.directory_ids,
             place_log=logs.place,
+            failed_directories=logs.offline_directory_ids,
         )
         logs.remove_strays(cluster.image)
         topics = Topics(cluster, logs)

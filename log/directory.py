@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 
 from kafkalite.log.checkpoints import (
@@ -28,7 +28,7 @@ from kafkalite.log.config import LogConfig
 from kafkalite.log.deleted_logs import DeletedLogs
 from kafkalite.log.directory_checkpoints import DirectoryCheckpoints
 from kafkalite.log.directory_lock import DirectoryLock
-from kafkalite.log.disk_wait import DiskWait
+from kafkalite.log.disk_wait import DiskWait, waited_for
 from kafkalite.log.files import (
     PARTITION_METADATA,
     StoredPartition,
@@ -207,6 +207,8 @@ class LogDirectory:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {self.failure}")
         self.make_way(path)
         try:
+            if not self.files.is_directory(path):
+                self._checkpoints.begin_anew(key)
             if topic_id is not None:
                 self._keep_topic_id(path, topic_id)
             log = open_log(
@@ -277,8 +279,9 @@ class LogDirectory:
         self._deleted.make_way(path)
 
     def move_deleted(self) -> Iterator[object]:
-        """Rename the directories of the logs that were deleted, one a step."""
-        return self._deleted.move_away()
+        """Rename the directories of the logs that were deleted, one a step; then forget them."""
+        yield from self._deleted.move_away()
+        yield from self._said(self._checkpoints.forgotten())
 
     def remove_deleted(self) -> Iterator[object]:
         """Remove the deleted logs whose delay has passed, one a step."""
@@ -311,7 +314,7 @@ class LogDirectory:
     def checkpoint(self) -> None:
         """Write the three checkpoints. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         try:
-            for _ in self._write_checkpoints():
+            for _ in waited_for(self._checkpoints.steps(self.all_logs)):
                 pass
         except OSError as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {error}") from error
@@ -321,23 +324,22 @@ class LogDirectory:
 
         An error takes the directory offline, unless it may pass: then it is logged.
         """
+        return self._said(self._checkpoints.steps(self.all_logs))
+
+    def keeping_starts(self, logs: Iterable[Log]) -> Iterator[DiskWait | None]:
+        """Have a crash find these logs beginning where they begin now. Steps and errors as above:
+        a full disk must not keep records from being deleted."""
+        starts = self._checkpoints.starts(((log.topic, log.partition), log) for log in logs)
+        return self._said(starts)
+
+    def _said(self, writes: Iterator[Callable[[], None] | None]) -> Iterator[DiskWait | None]:
         try:
-            yield from self._write_checkpoints()
+            yield from waited_for(writes)
         except OSError as error:
             if error.errno in PASSING_ERRORS:
                 self._trouble.failed(error)
             else:
                 self.failed(error)
-
-    def _write_checkpoints(self) -> Iterator[DiskWait | None]:
-        """The steps. Raises OSError."""
-        for write in self._checkpoints.steps(self.all_logs):
-            if write is None:
-                yield None
-            else:
-                wait = DiskWait(write)
-                yield wait
-                wait.finish()
 
     def close(self) -> None:
         """Close every log, mark the shutdown as clean, and unlock.
@@ -371,7 +373,7 @@ class LogDirectory:
 
     def _checkpoint_and_mark(self, is_clean: bool) -> Iterator[DiskWait | None]:
         try:
-            yield from self._write_checkpoints()
+            yield from waited_for(self._checkpoints.steps(self.all_logs))
             if is_clean:
                 mark_clean_shutdown(self.path, self.files, self.broker_epoch)
         except OSError as error:

@@ -7,7 +7,7 @@ ReplicaManager.checkpointHighWatermarks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -36,10 +36,13 @@ class DirectoryCheckpoints:
         # Written by the cleaner alone.
         self.cleaned_up_to = offsets_if_sound(files, path / CLEANER_CHECKPOINT)
         self._has_recovery_points = bool(self.recovery_points)
-        # The content of each file, if this broker has written it.
-        self._written: dict[str, dict[TopicPartition, int]] = {}
-        # Two jobs write, in threads of their own, and by way of the same temporary files.
-        self._writing = Lock()
+        # The content of each file, if this broker has written it, and its number.
+        self._written: dict[str, tuple[int, dict[TopicPartition, int]]] = {}
+        self._last_number = 0
+        # Logs that are gone, and that the files may still have.
+        self._forgotten: set[TopicPartition] = set()
+        # Several write, in threads of their own, and by way of the same temporary files.
+        self._lock = Lock()
 
     def recovery_point(self, key: TopicPartition) -> int | None:
         """The recovery point that the last broker left; 0 if the log is younger than the file.
@@ -49,14 +52,27 @@ class DirectoryCheckpoints:
         return self.recovery_points.get(key, 0) if self._has_recovery_points else None
 
     def forget(self, key: TopicPartition) -> None:
-        """Drop a deleted log's offsets."""
+        """Drop a deleted log's offsets; from the files, too, with the next `forgotten`."""
         for offsets in (
             self.recovery_points,
             self.log_start_offsets,
             self.high_watermarks,
             self.cleaned_up_to,
         ):
-            offsets.pop(key, None)
+            if offsets.pop(key, None) is not None:
+                self._forgotten.add(key)
+
+    def begin_anew(self, key: TopicPartition) -> None:
+        """A new log has nothing of the offsets of an earlier one of its name. Raises OSError."""
+        self.forget(key)
+        for write in self.forgotten():
+            write()
+
+    def forgotten(self) -> Iterator[Callable[[], None]]:
+        """Functions that bring the files up to date, as `steps`, if a log was forgotten: a new one
+        of its name must not be opened with its offsets after a crash."""
+        if self._forgotten:
+            yield from self._writing()
 
     def steps(
         self, logs: Iterable[tuple[TopicPartition, LogState]]
@@ -65,31 +81,51 @@ class DirectoryCheckpoints:
 
         A thread may call these functions. They raise OSError.
         """
-        starts: dict[TopicPartition, int] = {}
-        online: set[TopicPartition] = set()
         for key, log in logs:
             if log.offline_reason is None:
-                online.add(key)
                 self.recovery_points[key] = log.recovery_point
-                self.log_start_offsets[key] = log.log_start_offset
                 self.high_watermarks[key] = log.high_watermark
-                # The first segment's name tells the other starts, as in Kafka.
-                if log.log_start_offset > log.segments.first.base_offset:
-                    starts[key] = log.log_start_offset
+                self._note_start(key, log)
             yield None
-        # The start of a log that is not open is still what it was.
-        starts.update(
-            (key, offset) for key, offset in self.log_start_offsets.items() if key not in online
-        )
+        yield from self._writing()
+
+    def starts(
+        self, logs: Iterable[tuple[TopicPartition, LogState]]
+    ) -> Iterator[Callable[[], None] | None]:
+        """The same for the start of some logs alone, before anybody is told of it."""
+        for key, log in logs:
+            self._note_start(key, log)
+            yield None
+        yield from self._writing_of(LOG_START_OFFSET_CHECKPOINT, self.log_start_offsets)
+
+    def _note_start(self, key: TopicPartition, log: LogState) -> None:
+        """The start of a log that is not open stays what it was."""
+        if log.log_start_offset > log.segments.first.base_offset:
+            self.log_start_offsets[key] = log.log_start_offset
+        else:  # the first segment's name tells it, as in Kafka
+            self.log_start_offsets.pop(key, None)
+
+    def _writing(self) -> Iterator[Callable[[], None]]:
+        forgotten = frozenset(self._forgotten)
         for name, offsets in (
             (RECOVERY_POINT_CHECKPOINT, self.recovery_points),
-            (LOG_START_OFFSET_CHECKPOINT, starts),
+            (LOG_START_OFFSET_CHECKPOINT, self.log_start_offsets),
             (HIGH_WATERMARK_CHECKPOINT, self.high_watermarks),
         ):
-            if self._written.get(name) != offsets:
-                yield partial(self._write, name, dict(offsets))
+            yield from self._writing_of(name, offsets)
+        self._forgotten -= forgotten
 
-    def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
-        with self._writing:
-            write_offsets(self._files, self._path / name, offsets)
-            self._written[name] = offsets
+    def _writing_of(
+        self, name: str, offsets: Mapping[TopicPartition, int]
+    ) -> Iterator[Callable[[], None]]:
+        _, written = self._written.get(name, (0, None))
+        if written != offsets:
+            self._last_number += 1
+            yield partial(self._write, name, self._last_number, dict(offsets))
+
+    def _write(self, name: str, number: int, offsets: dict[TopicPartition, int]) -> None:
+        with self._lock:
+            latest, _ = self._written.get(name, (0, None))
+            if number > latest:  # else another thread has written what was gathered later
+                write_offsets(self._files, self._path / name, offsets)
+                self._written[name] = number, offsets

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
@@ -51,6 +51,17 @@ class DiskWait:
         self()
         if self.error is not None:
             raise self.error
+
+
+def waited_for(works: Iterable[Callable[[], None] | None]) -> Iterator[DiskWait | None]:
+    """Each piece of work as a wait, one after the other. Raises OSError."""
+    for work in works:
+        if work is None:
+            yield None
+        else:
+            wait = DiskWait(work)
+            yield wait
+            wait.finish()
 
 
 def without_threads(waits: Pieces[T]) -> T:

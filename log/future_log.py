@@ -68,6 +68,8 @@ class LogMove:
         self.is_assigned = False
         self._unflushed_bytes = future.size_bytes
         self._overtaken_count = 0
+        # The start of the future log that a crash finds.
+        self._kept_start = -1
         source.cleaning = self
         self._cut_to_agree()
 
@@ -129,10 +131,14 @@ class LogMove:
         if not self.is_caught_up:
             size = yield from self._copying(max(future.log_end_offset, source.log_start_offset))
             self._unflushed_bytes += size
+        self._follow_start()
+        return size
+
+    def _follow_start(self) -> None:
+        source, future = self.source, self.future
         future.advance_high_watermark(source.high_watermark)
         if future.log_start_offset < source.log_start_offset <= future.high_watermark:
             future.delete_records_before(source.log_start_offset)
-        return size
 
     def _copying(self, offset: int) -> Pieces[int]:
         """Copy what lies at `offset`; returns the bytes copied."""
@@ -216,10 +222,18 @@ class LogMove:
             wait.finish()
         except OSError as error:
             raise future.storage_error(error) from error
+        self._follow_start()
+        self._kept_start = future.log_start_offset
+        for start in self.target_directory.keeping_starts([future]):
+            if start is not None:
+                yield start
 
     def _may_switch(self) -> bool:
-        """True if nothing is left to be copied, and records that were flushed stay flushed."""
+        """True if nothing is left to be copied, and records that were flushed stay flushed, and
+        those that were deleted stay deleted."""
         if not self.is_caught_up or self.source.cleaning is not self:
+            return False
+        if self._kept_start < self.source.log_start_offset:
             return False
         if self.future.recovery_point >= self.source.recovery_point:
             return True

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from kafkalite.cluster.partition_decisions import with_data
 from kafkalite.cluster.reassignment import begin, cancel, is_moving
 from kafkalite.cluster.topic_creation import check_manual_assignment
 from kafkalite.requests.context import RequestContext, check_time
@@ -114,7 +115,8 @@ def _alter(
     if asked.replicas is None:
         if not is_moving(state):
             raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
-        record = cancel(topic.topic_id, index, state, cluster.alive)
+        alive = with_data(cluster.image, state, cluster.alive)
+        record = cancel(topic.topic_id, index, state, alive)
         if record is None:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,

@@ -4,8 +4,9 @@
 at once; the files go with retention. The answer names the low watermark, the first log start of all
 living replicas, -1 with an error. It waits until that is where it was asked to be, or timeout.ms
 have passed: REQUEST_TIMED_OUT, with the low watermark as it was in the beginning. An offset before
-the log start changes nothing. Of a partition named twice the last offset counts. Source:
-KafkaApis.handleDeleteRecordsRequest, ReplicaManager.deleteRecords, DelayedDeleteRecords.
+the log start changes nothing. Of a partition named twice the last offset counts. Kafka forgets the
+new start if it is killed before the next checkpoint; here it is on the disk before the answer.
+Source: KafkaApis.handleDeleteRecordsRequest, ReplicaManager.deleteRecords, DelayedDeleteRecords.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from kafkalite.wire.messages.delete_records import (
 )
 
 if TYPE_CHECKING:
+    from kafkalite.log.log import Log
     from kafkalite.replica.partition import Partition
     from kafkalite.services import Services
 
@@ -68,15 +70,17 @@ async def handle(
     services: Services, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:
     waiting: list[_Waiting] = []
+    logs: list[Log] = []
 
     def delete(asked: tuple[str, _Offsets]) -> Steps[DeleteRecordsTopicResult]:
         name, offsets = asked
-        delete_in = partial(_delete, services, context.node_id, name, waiting)
+        delete_in = partial(_delete, services, context.node_id, name, waiting, logs)
         partitions = yield from mapped(delete_in, offsets.items())
         return DeleteRecordsTopicResult(name=name, partitions=partitions)
 
     by_topic = await in_slices(_by_topic(request.topics), context)
     topics = await in_slices(mapped_in_steps(delete, by_topic.items()), context)
+    await in_slices(services.logs.keeping_starts(logs), context)
     if waiting:
         watched = [each.partition.watchers for each in waiting]
         await context.connection.wait_until(
@@ -111,6 +115,7 @@ def _delete(
     node_id: int,
     name: str,
     waiting: list[_Waiting],
+    logs: list[Log],
     asked: tuple[int, int],
 ) -> DeleteRecordsPartitionResult:
     index, before = asked
@@ -128,6 +133,7 @@ def _delete(
     except KafkaError as error:
         result.error_code = error.code
         return result
+    logs.append(partition.log)
     result.low_watermark = partition.low_watermark
     if result.low_watermark < offset:
         result.error_code = ErrorCode.REQUEST_TIMED_OUT

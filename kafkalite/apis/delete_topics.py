@@ -42,13 +42,17 @@ async def handle(
     ids = await in_slices(_resolve_names(services, asked, request.timeout_ms, results), context)
     if context.charge is not None:
         await in_slices(_charge(services, context.charge, ids, results), context)
-    await in_slices(services.topics.deleting(ids), context)
-    results.extend(
-        DeletableTopicResult(
-            name=name, topic_id=topic_id, error_code=ErrorCode.NONE, error_message=None
+    failed = await in_slices(services.topics.deleting(ids), context)
+    for topic_id, name in ids.items():
+        error = failed.get(topic_id)
+        results.append(
+            DeletableTopicResult(
+                name=name,
+                topic_id=topic_id,
+                error_code=ErrorCode.NONE if error is None else error.code,
+                error_message=None if error is None else error.message,
+            )
         )
-        for topic_id, name in ids.items()
-    )
     return DeleteTopicsResponse(responses=results)
 
 

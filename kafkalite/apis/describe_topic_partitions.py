@@ -141,7 +141,7 @@ def _partition(
         state.in_sync_replicas,
         state.eligible_leader_replicas,
         state.last_known_eligible,
-        cluster.unavailable(state.replicas, listener_name),
+        cluster.offline_replicas(state, listener_name),
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.image import NO_LEADER
 from kafkalite.cluster.leadership import elect_preferred, elect_unclean
+from kafkalite.cluster.partition_decisions import with_data
 from kafkalite.requests.context import RequestContext, check_time
 from kafkalite.requests.slices import WaitingSteps, batches, in_slices
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -92,7 +93,8 @@ def _elect(services: Services, name: str, index: int, election_type: int) -> Par
         raise KafkaError(unknown, f"No such topic as {name}")
     if not 0 <= index < len(topic.states):
         raise KafkaError(unknown, f"No such partition as {name}-{index}")
-    state, alive = topic.states[index], services.cluster.alive
+    state, image = topic.states[index], services.cluster.image
+    alive = with_data(image, state, image.alive)
     wanted = state.leader_id == state.replicas[0]
     if election_type == _UNCLEAN:
         wanted = state.leader_id != NO_LEADER

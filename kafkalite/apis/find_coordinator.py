@@ -19,6 +19,7 @@ from kafkalite.wire.api_keys import (
     FIND_SHARE_COORDINATOR_SINCE,
     CoordinatorType,
 )
+from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError
 from kafkalite.wire.messages.find_coordinator import (
     Coordinator,
@@ -68,7 +69,7 @@ def _response(
     context: RequestContext, request: FindCoordinatorRequest, coordinators: list[Coordinator]
 ) -> FindCoordinatorResponse:
     if context.api_version >= FIND_COORDINATOR_BATCHED_SINCE:
-        if request.key_type == CoordinatorType.SHARE:
+        if request.key_type in _TOPICS:
             for coordinator in coordinators:
                 coordinator.error_message = ""  # Apache Kafka says nothing more of these
         return FindCoordinatorResponse(coordinators=coordinators)
@@ -102,7 +103,7 @@ def find(services: Services, context: RequestContext, key_type: int, key: str) -
             host="",
             port=-1,
             error_code=code,
-            error_message=refused.message or code.name,
+            error_message=default_message(code),
         )
     (address,) = addresses
     return Coordinator(key=key, node_id=address.id, host=address.host, port=address.port)

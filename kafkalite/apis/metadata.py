@@ -340,11 +340,12 @@ def _partition(
     services: Services, listener_name: str, kind: int, index: int, state: PartitionState
 ) -> MetadataResponsePartitionRow:
     cluster = services.cluster
-    offline = cluster.unavailable(state.replicas, listener_name)
+    offline = cluster.offline_replicas(state, listener_name)
     replicas, in_sync = state.replicas, state.in_sync_replicas
     if kind == 0 and offline:
-        replicas = [node for node in replicas if node not in offline]
-        in_sync = [node for node in in_sync if node not in offline]
+        unavailable = cluster.unavailable(replicas, listener_name)
+        replicas = [node for node in replicas if node not in unavailable]
+        in_sync = [node for node in in_sync if node not in unavailable]
     leader_id, code = state.leader_id, ErrorCode.NONE
     if not cluster.endpoints((leader_id,), listener_name):
         known = leader_id in cluster.nodes

@@ -22,6 +22,7 @@ from kafkalite.cluster.image import (
     BrokerState,
     MetadataImage,
     NewPartitions,
+    PartitionState,
 )
 from kafkalite.config import BrokerConfig
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once
@@ -192,6 +193,14 @@ class Cluster:
             if node_id not in self.nodes or listener_name not in self.nodes[node_id].endpoints
         ]
 
+    def offline_replicas(self, state: PartitionState, listener_name: str) -> list[int]:
+        """The nodes that clients of a listener cannot reach, or that have lost their data."""
+        offline = self.unavailable(state.replicas, listener_name)
+        lost = self.image.lost_replicas(state)
+        if lost:
+            return [node for node in state.replicas if node in offline or node in lost]
+        return offline
+
     @property
     def alive(self) -> frozenset[int]:
         """The ids of the nodes that are registered and not fenced."""
@@ -255,6 +264,13 @@ class Cluster:
 
     def catching_up_with(self, alive: frozenset[int]) -> WaitingSteps[None]:
         """Let new partitions follow the nodes that came or fell since `alive` lived."""
+        yield None
+
+    def losing_directories(self) -> WaitingSteps[None]:
+        """If a data directory has failed, who lies in it leads no more. Raises KafkaError.
+
+        Where others decide, they hear of it with a heartbeat.
+        """
         yield None
 
     def catching_up(self) -> WaitingSteps[None]:

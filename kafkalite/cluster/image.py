@@ -59,6 +59,9 @@ CONFIG_RESOURCES: Final = (
     GROUP_RESOURCE,
 )
 
+# Ids of directories that say "not assigned" and "to be found out" (Kafka's DirectoryId).
+_DIRECTORIES_UNKNOWN: Final = (0, 2)
+
 # The broker resource with this name stands for all brokers.
 ALL_BROKERS: Final = ""
 
@@ -116,6 +119,8 @@ class BrokerState(Struct):
     in_controlled_shutdown: bool
     # Its registration, with `fenced` and `in_controlled_shutdown` as they were at that time.
     registration: RegisterBrokerRecord
+    # The ids of its data directories that work; none where the registration names none.
+    directories: frozenset[UUID] = frozenset()
 
 
 class MetadataImage:
@@ -151,6 +156,25 @@ class MetadataImage:
         """The ids of the nodes that are registered and not fenced."""
         return frozenset(node_id for node_id, broker in self.brokers.items() if not broker.fenced)
 
+    def lost_replicas(self, state: PartitionState) -> list[int]:
+        """The nodes whose replicas lie in a data directory that they have lost (KIP-858)."""
+        if len(state.directories) != len(state.replicas):
+            return []
+        return [
+            node_id
+            for node_id, directory in zip(state.replicas, state.directories, strict=True)
+            if self._is_lost(node_id, directory)
+        ]
+
+    def _is_lost(self, node_id: int, directory: UUID) -> bool:
+        broker = self.brokers.get(node_id)
+        return (
+            broker is not None
+            and bool(broker.directories)
+            and directory.int not in _DIRECTORIES_UNKNOWN
+            and directory not in broker.directories
+        )
+
     def topic_configs(self, name: str) -> dict[str, str]:
         """A topic's own configs."""
         return self.configs.get((TOPIC_RESOURCE, name), {})
@@ -171,6 +195,7 @@ class MetadataImage:
             fenced=record.fenced,
             in_controlled_shutdown=record.in_controlled_shutdown,
             registration=record,
+            directories=frozenset(record.log_dirs),
         )
         self.racks.pop(record.broker_id, None)
         if record.rack is not None:
@@ -182,6 +207,8 @@ class MetadataImage:
             broker.fenced = record.fenced > 0
         if record.in_controlled_shutdown:
             broker.in_controlled_shutdown = record.in_controlled_shutdown > 0
+        if record.log_dirs:
+            broker.directories = frozenset(record.log_dirs)
 
     def _unregister_broker(self, record: UnregisterBrokerRecord) -> None:
         self.brokers.pop(record.broker_id, None)

@@ -9,14 +9,44 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kafkalite.cluster.features import METADATA_VERSION
-from kafkalite.cluster.image import MetadataImage, PartitionState, TopicState
+from kafkalite.cluster.features import BOOTSTRAP_FEATURES, METADATA_VERSION
+from kafkalite.cluster.image import (
+    ALL_BROKERS,
+    BROKER_RESOURCE,
+    MetadataImage,
+    PartitionState,
+    TopicState,
+)
+from kafkalite.config import BrokerConfig
+from kafkalite.wire.messages.stored.begin_transaction_record import BeginTransactionRecord
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
+from kafkalite.wire.messages.stored.end_transaction_record import EndTransactionRecord
 from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.messages.stored.producer_ids_record import ProducerIdsRecord
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
+
+
+def bootstrap_records(config: BrokerConfig) -> list[object]:
+    """The first records of a new cluster, as Kafka's StorageTool and controller write them."""
+    features = [
+        FeatureLevelRecord(name=name, feature_level=level)
+        for name, level in BOOTSTRAP_FEATURES.items()
+    ]
+    # With eligible leader replicas on, min.insync.replicas is a setting of the whole cluster.
+    minimum = ConfigRecord(
+        resource_type=BROKER_RESOURCE,
+        resource_name=ALL_BROKERS,
+        name="min.insync.replicas",
+        value=str(config.integer("min.insync.replicas")),
+    )
+    return [
+        BeginTransactionRecord(name="Bootstrap records"),
+        *features,
+        minimum,
+        EndTransactionRecord(),
+    ]
 
 
 def records_of(image: MetadataImage) -> Iterator[object]:
@@ -28,6 +58,7 @@ def records_of(image: MetadataImage) -> Iterator[object]:
             broker.registration,
             fenced=broker.fenced,
             in_controlled_shutdown=broker.in_controlled_shutdown,
+            log_dirs=sorted(broker.directories),
         )
     for topic in image.topics.values():
         yield from _topic(topic)

@@ -6,6 +6,7 @@
 - A node that goes leaves the in-sync replicas. Where fewer than min.insync.replicas are left, those
   who were in sync are remembered as eligible leaders (KIP-966): they hold all that was
   acknowledged.
+- A node whose data directory fails goes for the partitions in that directory (KIP-858).
 - A node that comes back is in sync at once, if there is a leader to follow: all nodes share one set
   of logs. Kafka's steps in between (fenced no more, not yet caught up) are skipped.
 
@@ -48,11 +49,24 @@ def after_fencing(
     rules: Rules,
 ) -> PartitionChangeRecord | None:
     """The change when `node_id`, no longer among `alive`, is gone. None if there is none."""
-    if node_id not in state.in_sync_replicas and state.leader_id != node_id:
+    return after_loss(topic_id, index, state, [node_id], alive, rules)
+
+
+def after_loss(
+    topic_id: UUID,
+    index: int,
+    state: PartitionState,
+    lost: Collection[int],
+    alive: Collection[int],
+    rules: Rules,
+) -> PartitionChangeRecord | None:
+    """The change when the replicas on `lost`, no longer among `alive`, are gone. None if there is
+    none."""
+    if state.leader_id not in lost and not any(node in lost for node in state.in_sync_replicas):
         return None
-    in_sync = [node for node in state.in_sync_replicas if node != node_id]
+    in_sync = [node for node in state.in_sync_replicas if node not in lost]
     leader = state.leader_id
-    if leader == node_id:
+    if leader in lost:
         leader = _elect_any(state, in_sync, alive, rules)
     return _change(topic_id, index, state, leader, in_sync, rules)
 

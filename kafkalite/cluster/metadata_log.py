@@ -201,6 +201,11 @@ class MetadataLog:
         with suppress(KafkaError):
             self._log.truncate_to(offset)
 
+    @property
+    def is_offline(self) -> bool:
+        """True if its disk has failed: nothing can be written any more."""
+        return self._log.offline_reason is not None
+
     def flush(self) -> None:
         """Everything onto the disk. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         self._log.flush()

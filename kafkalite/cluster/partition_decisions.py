@@ -10,6 +10,7 @@ from kafkalite.cluster.image import NO_LEADER, PartitionState
 from kafkalite.cluster.leadership import (
     Rules,
     after_fencing,
+    after_loss,
     after_unfencing,
     elect_preferred,
     with_leader,
@@ -48,7 +49,7 @@ def _registered(
     after: Callable[
         [UUID, int, PartitionState, int, Collection[int], Rules], PartitionChangeRecord | None
     ],
-    alive: Collection[int],
+    alive: frozenset[int],
     fenced: int,
 ) -> Steps[list[object]]:
     """The change of a registration, and those of partitions after it."""
@@ -56,7 +57,7 @@ def _registered(
     def change(
         topic_id: UUID, index: int, state: PartitionState, rules: Rules
     ) -> PartitionChangeRecord | None:
-        return after(topic_id, index, state, node_id, alive, rules)
+        return after(topic_id, index, state, node_id, with_data(image, state, alive), rules)
 
     broker_epoch = image.brokers[node_id].broker_epoch
     registration = BrokerRegistrationChangeRecord(
@@ -74,9 +75,28 @@ def elected(image: MetadataImage, config: BrokerConfig) -> Steps[list[object]]:
     ) -> PartitionChangeRecord | None:
         if state.leader_id != NO_LEADER:
             return None
-        return with_leader(topic_id, index, state, alive, rules)
+        return with_leader(topic_id, index, state, with_data(image, state, alive), rules)
 
     return _leader_changes(image, config, change)
+
+
+def lost(image: MetadataImage, config: BrokerConfig) -> Steps[list[object]]:
+    """The replicas in a failed data directory lead no more, and are not in sync."""
+    alive = image.alive
+
+    def change(
+        topic_id: UUID, index: int, state: PartitionState, rules: Rules
+    ) -> PartitionChangeRecord | None:
+        gone = image.lost_replicas(state)
+        return after_loss(topic_id, index, state, gone, alive.difference(gone), rules)
+
+    return _leader_changes(image, config, change)
+
+
+def with_data(image: MetadataImage, state: PartitionState, alive: frozenset[int]) -> frozenset[int]:
+    """The living nodes that can read a partition: all but those that have lost it."""
+    gone = image.lost_replicas(state)
+    return alive.difference(gone) if gone else alive
 
 
 def balanced(image: MetadataImage) -> Steps[list[object]]:
@@ -86,7 +106,7 @@ def balanced(image: MetadataImage) -> Steps[list[object]]:
     def change(topic_id: UUID, index: int, state: PartitionState) -> PartitionChangeRecord | None:
         if state.leader_id == state.replicas[0]:
             return None
-        return elect_preferred(topic_id, index, state, alive)
+        return elect_preferred(topic_id, index, state, with_data(image, state, alive))
 
     return partition_changes(image, change)
 
@@ -98,7 +118,7 @@ def caught_up(image: MetadataImage) -> Steps[list[object]]:
     alive = image.alive
 
     def change(topic_id: UUID, index: int, state: PartitionState) -> PartitionChangeRecord | None:
-        return catch_up(topic_id, index, state, alive)
+        return catch_up(topic_id, index, state, with_data(image, state, alive))
 
     return partition_changes(image, change)
 

@@ -3,20 +3,21 @@ MetadataRecordSerde)."""
 
 from __future__ import annotations
 
-from typing import Final
-
 from kafkalite.wire.errors import ErrorCode, KafkaError, ProtocolViolation
 from kafkalite.wire.messages.stored import decode_metadata_record, encode
+from kafkalite.wire.messages.stored.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
 from kafkalite.wire.schema import message_of
-
-# Records not written in their highest version: Kafka writes the lowest that says everything.
-_WRITE_VERSION: Final = {"BrokerRegistrationChangeRecord": 1}
 
 
 def encode_record(record: object) -> bytes:
     """The value that stands for a record in the log."""
-    name = type(record).__name__
-    return encode(record, _WRITE_VERSION.get(name, message_of(type(record)).max_version))
+    version = message_of(type(record)).max_version
+    if isinstance(record, BrokerRegistrationChangeRecord):
+        # Kafka writes the lowest version that says everything.
+        version = 2 if record.log_dirs else 1
+    return encode(record, version)
 
 
 def decode_record(value: bytes) -> object:

@@ -7,16 +7,16 @@ There is no other way to change the image.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Final
 from uuid import UUID
 
 from kafkalite.cluster.cluster import Cluster, Decision, Endpoint
-from kafkalite.cluster.features import BOOTSTRAP_FEATURES, SUPPORTED_FEATURES, check_supported
+from kafkalite.cluster.features import SUPPORTED_FEATURES, check_supported
 from kafkalite.cluster.ids import Ids
-from kafkalite.cluster.image import ALL_BROKERS, BROKER_RESOURCE, NO_LEADER
-from kafkalite.cluster.image_records import records_of
+from kafkalite.cluster.image import NO_LEADER
+from kafkalite.cluster.image_records import bootstrap_records, records_of
 from kafkalite.cluster.leadership import after_restart
 from kafkalite.cluster.metadata_log import MetadataLog
 from kafkalite.cluster.metadata_writer import MetadataWriter
@@ -26,16 +26,17 @@ from kafkalite.cluster.partition_decisions import (
     caught_up,
     elected,
     fenced,
+    lost,
     partition_changes,
     unfenced,
 )
 from kafkalite.config import BrokerConfig
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once, release
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.stored.begin_transaction_record import BeginTransactionRecord
+from kafkalite.wire.messages.stored.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
-from kafkalite.wire.messages.stored.end_transaction_record import EndTransactionRecord
-from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 from kafkalite.wire.messages.stored.producer_ids_record import ProducerIdsRecord
 from kafkalite.wire.messages.stored.register_broker_record import (
@@ -67,8 +68,10 @@ class SoleController(Cluster):
         cluster_id: str,
         directory_ids: Sequence[UUID],
         place_log: Callable[[str, int], UUID] | None = None,
+        failed_directories: Callable[[], Collection[UUID]] = tuple,
     ) -> None:
-        """Replays the log; no node is there before `start`.
+        """Replays the log; no node is there before `start`. `failed_directories` are ids of those
+        whose disks have failed.
 
         Raises KafkaError: the records contradict each other, or are a newer broker's.
         """
@@ -76,6 +79,7 @@ class SoleController(Cluster):
             config, cluster_id=cluster_id, directory_ids=directory_ids, place_log=place_log
         )
         self._log = log
+        self._failed_directories = failed_directories
         self._writer = MetadataWriter(log, self._taking_in)
         # Many changes before any client hears of them: flushed together.
         self._is_starting = False
@@ -198,7 +202,7 @@ class SoleController(Cluster):
         self._is_starting = True
         self._log.become_leader(min(endpoints), sorted(endpoints))
         if not self.image.features:
-            self.write(self._bootstrap_records())
+            self.write(bootstrap_records(self.config))
         restarted = at_once(partition_changes(self.image, after_restart))
         self.write([record for record in restarted if _resigns(record)])
         for node_id in sorted(self.image.brokers.keys() - endpoints.keys()):
@@ -207,6 +211,7 @@ class SoleController(Cluster):
         for node_id in sorted(endpoints):
             self.register(node_id, endpoints[node_id])
         self.write([record for record in restarted if self._is_led_by(record)])
+        self.write(at_once(lost(self.image, self.config)))
         self._is_starting = False
         self._log.flush()
 
@@ -244,6 +249,27 @@ class SoleController(Cluster):
         )
         self.write([record])
         self.unfence(node_id)
+
+    def losing_directories(self) -> WaitingSteps[None]:
+        """If a data directory has failed, who lies in it leads no more.
+
+        That is not written down if the metadata lie in it. Source:
+        ReplicationControlManager.handleDirectoriesOffline.
+        """
+        gone = set(self.directory_ids).intersection(self._failed_directories())
+        if not gone or self._log.is_offline:
+            return
+        working = sorted(set(self.directory_ids) - gone)
+        changes = [
+            BrokerRegistrationChangeRecord(
+                broker_id=broker.node_id, broker_epoch=broker.broker_epoch, log_dirs=working
+            )
+            for broker in self.image.brokers.values()
+            if not gone.isdisjoint(broker.directories)
+        ]
+        yield from self.writing(changes)
+        yield from self.deciding(partial(lost, self.image, self.config))
+        self.directory_ids = working
 
     def fence(self, node_id: int) -> None:
         """A node is gone: others lead what it led, if they can."""
@@ -318,26 +344,6 @@ class SoleController(Cluster):
         return self._log.complete_snapshot()
 
     # Common to all changes
-
-    def _bootstrap_records(self) -> list[object]:
-        """The first records of a new cluster, as Kafka's StorageTool and controller write them."""
-        features = [
-            FeatureLevelRecord(name=name, feature_level=level)
-            for name, level in BOOTSTRAP_FEATURES.items()
-        ]
-        # With eligible leader replicas on, min.insync.replicas is a setting of the whole cluster.
-        minimum = ConfigRecord(
-            resource_type=BROKER_RESOURCE,
-            resource_name=ALL_BROKERS,
-            name="min.insync.replicas",
-            value=str(self.config.integer("min.insync.replicas")),
-        )
-        return [
-            BeginTransactionRecord(name="Bootstrap records"),
-            *features,
-            minimum,
-            EndTransactionRecord(),
-        ]
 
     def unregistering(self, node_id: int) -> WaitingSteps[None]:
         """Forget a node that is gone (KIP-704's kafka-cluster unregister). It must be

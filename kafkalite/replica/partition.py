@@ -192,11 +192,14 @@ class Partition:
 
         Epoch -1 skips that check (KIP-320). A replica that does not lead may be read from
         where `leader_only` is false (KIP-392). Raises KafkaError with FENCED_LEADER_EPOCH,
-        UNKNOWN_LEADER_EPOCH or NOT_LEADER_OR_FOLLOWER; a node without a replica knows no epoch
+        UNKNOWN_LEADER_EPOCH or NOT_LEADER_OR_FOLLOWER; a node without a replica knows no epoch.
+        A log that is offline answers nothing but KAFKA_STORAGE_ERROR, whatever is in memory
         (ReplicaManager.getPartitionOrError, Partition.getLocalLog).
         """
         if node_id != self.leader_id and node_id not in self.replicas:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+        if self.log.offline_reason is not None and self.is_here:
+            self.log.check_online()
         check_leader_epoch(current_leader_epoch, self.leader_epoch)
         if leader_only and node_id != self.leader_id:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -241,6 +241,15 @@ class PartitionLogs:
         if self._offline.pop(name, None) is not None:
             logger.info("partition %s is back", name)
         return log
+
+    def keeping_starts(self, logs: Sequence[Log]) -> Generator[DiskWait | None]:
+        """Have a crash find logs beginning where they begin now: what was deleted stays deleted."""
+        for directory in self.manager.directories:
+            open_here = directory.logs
+            here = [log for log in logs if open_here.get((log.topic, log.partition)) is log]
+            yield None
+            if here and directory.failure is None:
+                yield from directory.keeping_starts(here)
 
     def delete(self, topic: str, index: int, log: Log) -> None:
         """Delete a partition's log at once, and its files after file.delete.delay.ms."""

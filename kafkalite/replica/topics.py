@@ -7,8 +7,8 @@ follow when those records come back from the cluster, the same way for every kin
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -22,16 +22,18 @@ from kafkalite.cluster.topic_creation import (
     TopicCreation,
     internal_topic,
 )
+from kafkalite.log.loggers import logger_of
+from kafkalite.log.said_once import SaidOnce
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topic import (
     PartitionLogs,
     Topic,
     assigned_here,
     log_configs,
-    tell_of_end,
     telling_of_growth,
     without_partitions,
 )
+from kafkalite.replica.topic_deletion import TOPICS_AT_ONCE, deleting
 from kafkalite.requests.in_turn import InTurn
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once, in_slices, release
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -47,7 +49,8 @@ if TYPE_CHECKING:
     from kafkalite.log.log import Log
     from kafkalite.requests.context import RequestContext
 
-_TOPICS_AT_ONCE: Final = 500  # that come or go in one change
+logger = logger_of(__name__)
+
 _OF_PARTITIONS: Final = (TopicRecord, NewPartitions, PartitionRecord, RemoveTopicRecord)
 
 __all__ = ["CreatedTopic", "NewTopic", "PartitionLogs", "Topic", "Topics"]
@@ -67,6 +70,7 @@ class Topics:
         self._subscribers: list[Callable[[], None]] = []
         self._creation = TopicCreation(cluster)
         self.changes = InTurn()
+        self._trouble = SaidOnce("an internal topic cannot be created", logger, logging.WARNING)
         # Partitions that are open, and shown with the next change.
         self._opened: dict[UUID, list[Partition]] = {}
         self._was_configured = self._have_defaults_changed = False  # since they were opened
@@ -134,8 +138,8 @@ class Topics:
         self, new_topics: Sequence[NewTopic], *, validate_only: bool
     ) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
         alive = self._cluster.alive
-        topic_count = 0
         records: list[object] = []
+        planned: list[int] = []
         results: list[CreatedTopic | KafkaError] = []
         try:
             for new in new_topics:
@@ -147,14 +151,14 @@ class Topics:
                 results.append(created)
                 if validate_only:
                     continue
+                planned.append(len(results) - 1)
                 records.extend(creation_records)
                 del creation_records
-                topic_count += 1
-                if topic_count % _TOPICS_AT_ONCE == 0:
-                    yield from self._add(records, alive)
-                    records = []
-            if records:
-                yield from self._add(records, alive)
+                if len(planned) == TOPICS_AT_ONCE:
+                    yield from self._add_planned(records, alive, planned, results)
+                    records, planned = [], []
+            if planned:
+                yield from self._add_planned(records, alive, planned, results)
         finally:
             self._logs.all_placed()
         return results
@@ -177,38 +181,25 @@ class Topics:
         return self.by_name[name]
 
     async def ready_internal(self, name: str, context: RequestContext) -> None:
-        """Create a missing internal topic in slices. `create_internal` raises what prevents it."""
+        """Create a missing internal topic in slices; what prevents it is logged."""
         if name not in self.by_name:
-            with suppress(KafkaError):
+            try:
                 await in_slices(self.creating_internal(name), context)
+            except KafkaError as error:
+                if error.code is not ErrorCode.COORDINATOR_NOT_AVAILABLE:  # it is on its way
+                    self._trouble.failed(error)
 
     def delete(self, topic_ids: Iterable[UUID]) -> None:
-        """The same as `deleting`, now."""
-        at_once(self.deleting(topic_ids))
+        """The same as `deleting`, now. Raises KafkaError."""
+        for error in at_once(self.deleting(topic_ids)).values():
+            raise error
 
-    def deleting(self, topic_ids: Iterable[UUID]) -> WaitingSteps[None]:
-        """Delete topics; those that do not exist any more are passed over."""
-        return self.changes.do(self._delete(topic_ids))
+    def deleting(self, topic_ids: Iterable[UUID]) -> WaitingSteps[dict[UUID, KafkaError]]:
+        """Delete topics; those that do not exist any more are passed over.
 
-    def _delete(self, topic_ids: Iterable[UUID]) -> WaitingSteps[None]:
-        going = [topic for topic in map(self._by_id.get, topic_ids) if topic is not None]
-        yield from self._delete_all(going)
-        held = [[*topic.partitions, *topic.states] for topic in going]
-        going.clear()
-        yield from release(held)
-
-    def _delete_all(self, going: Sequence[Topic]) -> WaitingSteps[None]:
-        for start in range(0, len(going), _TOPICS_AT_ONCE):
-            some = going[start : start + _TOPICS_AT_ONCE]
-            yield from self._cluster.writing(
-                [RemoveTopicRecord(topic_id=topic.topic_id) for topic in some]
-            )
-        for topic in going:
-            tell_of_end(topic)
-            for partition in topic.partitions:
-                partition.deleted()
-                self._logs.delete(partition.topic, partition.index, partition.log)
-                yield None
+        The errors are those of topics that are still there: the metadata cannot be written.
+        """
+        return self.changes.do(deleting(self._cluster, self._logs, self._by_id, topic_ids))
 
     def growing(self, growth: Growth, *, validate_only: bool = False) -> WaitingSteps[None]:
         """Give a topic more partitions. Raises KafkaError."""
@@ -222,6 +213,20 @@ class Topics:
                 yield from self._add(records, alive)
         finally:
             self._logs.all_placed()
+
+    def _add_planned(
+        self,
+        records: list[object],
+        alive: frozenset[int],
+        planned: list[int],
+        results: list[CreatedTopic | KafkaError],
+    ) -> WaitingSteps[None]:
+        """Add topics; `planned` are their places in the results, which tell of an error."""
+        try:
+            yield from self._add(records, alive)
+        except KafkaError as error:
+            for place in planned:
+                results[place] = error
 
     def _add(self, records: list[object], alive: frozenset[int]) -> WaitingSteps[None]:
         """Open logs, then show them by the records that were planned when `alive` lived."""

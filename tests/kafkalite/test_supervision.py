@@ -57,6 +57,11 @@ FAILING_DISKS = {
     "cleaner": (LOG, EACH, "cleaner"),
     "delegation tokens": (TOKENS, "test_the_end_of_tokens_outlives_each_of_its_operations", ""),
     "deleted logs": (LOG, EACH, "deletion"),
+    "failed data directories": (
+        "kafkalite/test_failed_directories.py",
+        "test_the_loss_of_a_directory_outlives_each_of_its_operations",
+        "",
+    ),
     "flush": (LOG, EACH, "flush"),
     "flushes": (
         "kafkalite/replica/test_flusher.py",

@@ -1,5 +1,6 @@
 """The three checkpoints of a data directory: Kafka's text, written when it changed."""
 
+import shutil
 import time
 import uuid
 from pathlib import Path
@@ -8,9 +9,15 @@ from threading import Barrier, Thread
 from kafkalite.log.checkpoints import read_offsets
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory_checkpoints import DirectoryCheckpoints
-from kafkalite.log.files import FILES, HIGH_WATERMARK_CHECKPOINT, Files
+from kafkalite.log.disk_wait import DiskWait
+from kafkalite.log.files import (
+    FILES,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOG_START_OFFSET_CHECKPOINT,
+    Files,
+)
 from kafkalite.log.opening import open_log
-from tests.log.directories import append, opened
+from tests.log.directories import NOW_MS, append, open_directory, opened
 from tests.log.many_logs import MANY, MOST_SECONDS, empty, fill, longest_step_seconds
 
 
@@ -95,6 +102,87 @@ def test_a_deleted_log_is_forgotten(tmp_path: Path) -> None:
         directory.checkpoint()
         for name in ("recovery-point-offset", "log-start-offset", "replication-offset"):
             assert (tmp_path / f"{name}-checkpoint").read_text() == "0\n0\n"
+
+
+def test_a_log_of_a_deleted_one_s_name_begins_anew_after_a_crash(tmp_path: Path) -> None:
+    """The checkpoint of the deleted log was the last one: its start is behind the new log's end."""
+    directory = open_directory(tmp_path)
+    old = directory.open_log("t", 0, LogConfig())
+    for _ in range(3):
+        append(old, b"old")
+    old.delete_records_before(2)
+    directory.checkpoint()
+    directory.delete_log("t", 0)
+    append(directory.open_log("t", 0, LogConfig()), b"new")
+    for _ in directory.abandoning():
+        pass
+    with opened(tmp_path) as directory:
+        log = directory.open_log("t", 0, LogConfig())
+        assert (log.log_start_offset, log.log_end_offset) == (0, 1)
+
+
+def test_a_crash_before_the_new_log_changes_nothing(tmp_path: Path) -> None:
+    """The files name a log that is not there: what is opened under its name is another one."""
+    directory = open_directory(tmp_path)
+    old = directory.open_log("t", 0, LogConfig())
+    for _ in range(3):
+        append(old, b"old")
+    old.delete_records_before(2)
+    directory.checkpoint()
+    for _ in directory.abandoning():
+        pass
+    shutil.rmtree(tmp_path / "t-0")
+    for _ in range(2):
+        directory = open_directory(tmp_path)
+        log = directory.open_log("t", 0, LogConfig())
+        append(log, b"new")
+        for _ in directory.abandoning():
+            pass
+    with opened(tmp_path) as directory:
+        log = directory.open_log("t", 0, LogConfig())
+        assert (log.log_start_offset, log.log_end_offset) == (0, 2)
+
+
+def test_the_files_forget_a_deleted_log_when_its_directory_is_renamed(tmp_path: Path) -> None:
+    with opened(tmp_path) as directory:
+        append(directory.open_log("t", 0, LogConfig()), b"x")
+        directory.checkpoint()
+        directory.delete_log("t", 0)
+        for step in directory.move_deleted():
+            if isinstance(step, DiskWait):
+                step()
+        assert read_offsets(FILES, tmp_path / HIGH_WATERMARK_CHECKPOINT) == {}
+
+
+def test_a_crash_finds_the_start_that_was_kept(tmp_path: Path) -> None:
+    directory = open_directory(tmp_path)
+    log = directory.open_log("t", 0, LogConfig())
+    for _ in range(3):
+        append(log, b"x")
+    directory.checkpoint()
+    log.delete_records_before(2)
+    for _ in directory.keeping_starts([log]):
+        pass
+    for _ in directory.abandoning():
+        pass
+    with opened(tmp_path) as directory:
+        assert directory.open_log("t", 0, LogConfig()).log_start_offset == 2
+
+
+def test_what_was_gathered_earlier_does_not_undo_a_start_that_was_kept(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "t-0", LogConfig(), now_ms=lambda: NOW_MS)
+    for _ in range(3):
+        append(log, b"x")
+    log.delete_records_before(1)
+    checkpoints = DirectoryCheckpoints(tmp_path, FILES)
+    late = [step for step in checkpoints.steps([(("t", 0), log)]) if step is not None]
+    log.delete_records_before(2)
+    for step in checkpoints.starts([(("t", 0), log)]):
+        if step is not None:
+            step()
+    for step in late:
+        step()
+    assert read_offsets(FILES, tmp_path / LOG_START_OFFSET_CHECKPOINT) == {("t", 0): 2}
 
 
 def test_two_jobs_write_at_the_same_time(tmp_path: Path) -> None:

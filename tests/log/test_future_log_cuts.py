@@ -10,7 +10,7 @@ import pytest
 
 from kafkalite.log.accepted_batch import PIECE_BYTES
 from kafkalite.log.directory import LogDirectory
-from kafkalite.log.disk_wait import Waits, without_threads
+from kafkalite.log.disk_wait import DiskWait, Waits, without_threads
 from kafkalite.log.future_log import LogMove
 from kafkalite.log.log import Log
 from kafkalite.log.manager import LogManager
@@ -107,3 +107,44 @@ def test_a_move_is_cancelled_while_a_large_batch_is_copied(manager: LogManager) 
     manager.cancel_move("t", 0)
     with pytest.raises(StopIteration):
         next(steps)
+
+
+@pytest.mark.parametrize("when", range(1, 4))
+def test_records_that_are_deleted_at_the_end_of_a_move_stay_deleted(
+    tmp_path: Path, when: int
+) -> None:
+    """DeleteRecords comes while the move waits for the disk for the n-th time."""
+    manager = opened(tmp_path)
+    log, target = begin(manager)
+    for i in range(8):
+        append(log, b"%d" % i, b"more")
+    move = manager.begin_move("t", 0, target)
+    assigned: list[str] = []
+
+    def assign(directory: LogDirectory) -> Waits[None]:
+        assigned.append(directory.directory_id)
+        yield DiskWait(lambda: None)
+
+    count = 0
+    while not move.has_finished:
+        while not move.is_caught_up:
+            move.step()
+        for _ in manager.finishing_move(move, assign, lambda log: None):
+            count += 1
+            if count == when:
+                log.delete_records_before(5)
+                without_threads(log_directory_of(manager).keeping_starts([log]))
+    moved = manager.get("t", 0)
+    assert moved is not None
+    assert moved.log_start_offset == 5
+    for _ in manager.abandoning():
+        pass
+    manager = opened(tmp_path)
+    manager.stored_partitions()
+    assert manager.open_log("t", 0, CONFIG, assigned=assigned).log_start_offset == 5
+    manager.close()
+
+
+def log_directory_of(manager: LogManager) -> LogDirectory:
+    (directory,) = (each for each in manager.directories if ("t", 0) in each.logs)
+    return directory

@@ -122,6 +122,17 @@ async def test_deleted_records_stay_deleted(tmp_path: Path, connect: Any) -> Non
         assert b._running.services.topics.by_name["t"].partitions[0].log.log_start_offset == 7
 
 
+async def test_deleted_records_stay_deleted_after_a_crash(tmp_path: Path, connect: Any) -> None:
+    """The checkpoint that is written every so often is a minute away."""
+    async with test_broker(data_dir=tmp_path) as b:
+        b.create_topic("t", 2)
+        fill(b, "t")
+        assert await delete(await connect(b), "t", (0, 7)) == [(0, 7, 0)]
+        b._running.is_abandoned = True
+    async with test_broker(data_dir=tmp_path) as b:
+        assert b._running.services.topics.by_name["t"].partitions[0].log.log_start_offset == 7
+
+
 class Alone:
     """A connection whose requests are in a task."""
 
@@ -166,7 +177,7 @@ async def asked(world: Replicated, *offsets: int, timeout_ms: int = 5000) -> lis
     ]
     request = DeleteRecordsRequest(topics=topics, timeout_ms=timeout_ms)
     context: Any = SimpleNamespace(node_id=ME, connection=Alone())
-    services: Any = SimpleNamespace(topics=world.topics)
+    services: Any = SimpleNamespace(topics=world.topics, logs=world.logs)
     answer = await delete_records.handle(services, context, request)
     return [
         (each.low_watermark, each.error_code)

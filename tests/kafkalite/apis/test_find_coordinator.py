@@ -46,6 +46,20 @@ async def test_a_coordinator_without_other_replicas_is_waited_for(connect: Any) 
         assert {found.key: found.node_id for found in answer.coordinators} == before
 
 
+@pytest.mark.parametrize("version", range(1, 7))
+async def test_a_topic_that_cannot_be_created_is_logged_and_not_told(
+    connect: Any, caplog: pytest.LogCaptureFixture, version: int
+) -> None:
+    async with test_broker({"offsets.topic.replication.factor": 3}) as b:
+        client = await connect(b)
+        for _ in range(2):
+            found = await find(client, version=version)
+            assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+            words = "" if version >= 4 else "The coordinator is not available."
+            assert found.error_message == words
+    assert caplog.text.count("The target replication factor of 3 cannot be reached") == 1
+
+
 async def test_the_first_question_creates_the_offsets_topic(clients: Any) -> None:
     client = await clients.connect()
     found = await find(client)

@@ -6,7 +6,10 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.cluster.image import TOPIC_RESOURCE, MetadataImage, unified
+from kafkalite.cluster.image import TOPIC_RESOURCE, MetadataImage, PartitionState, unified
+from kafkalite.wire.messages.stored.broker_registration_change_record import (
+    BrokerRegistrationChangeRecord,
+)
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
@@ -104,6 +107,23 @@ def test_the_racks_are_those_of_the_registered_nodes(image: MetadataImage) -> No
     image.apply(RegisterBrokerRecord(broker_id=1, rack=None))
     image.apply(UnregisterBrokerRecord(broker_id=3))
     assert image.racks == {}
+
+
+def test_a_replica_is_lost_with_its_data_directory(image: MetadataImage) -> None:
+    here, there, unassigned, lost = UUID(int=500), UUID(int=501), UUID(int=0), UUID(int=1)
+
+    def lost_of(*directories: UUID) -> list[int]:
+        state = PartitionState([1, 2], [1, 2], 1, 0, 0, directories=list(directories))
+        return image.lost_replicas(state)
+
+    image.apply(RegisterBrokerRecord(broker_id=1, log_dirs=[here, there]))
+    image.apply(RegisterBrokerRecord(broker_id=2, log_dirs=[]))  # it names none
+    assert lost_of() == lost_of(here, here) == lost_of(unassigned, lost) == []
+    image.apply(BrokerRegistrationChangeRecord(broker_id=1, fenced=-1))
+    assert lost_of(there, there) == []
+    image.apply(BrokerRegistrationChangeRecord(broker_id=1, log_dirs=[here]))
+    assert lost_of(there, there) == lost_of(lost, here) == [1]
+    assert lost_of(here, there) == lost_of(unassigned, there) == []
 
 
 def test_records_of_other_kinds_change_nothing(image: MetadataImage) -> None:

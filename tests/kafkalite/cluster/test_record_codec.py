@@ -44,6 +44,7 @@ def test_records_of_every_kind_survive_the_log() -> None:
     for record in (
         PartitionRecord(partition_id=1, topic_id=TOPIC_ID, replicas=[1], isr=[1], leader=1),
         BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=3, fenced=-1),
+        BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=3, log_dirs=[TOPIC_ID]),
         ConfigRecord(resource_type=2, resource_name="t", name="a", value=None),
     ):
         assert decode_record(encode_record(record)) == record

@@ -137,3 +137,18 @@ async def test_nothing_transactional_is_appended_unverified(connect: Any) -> Non
         answer = await client.ask(IncrementalAlterConfigsRequest(resources=[resource]))
         assert answer.responses[0].error_code == 0
         assert partition.append(records(**batch)).base_offset == 0
+
+
+@pytest.mark.parametrize("leader_only", [True, False])
+async def test_a_log_that_is_offline_answers_nothing(*, leader_only: bool) -> None:
+    async with broker() as running:
+        running.create_topic("t", 1)
+        partition = partition_of(running, "t")
+        partition.log.offline_reason = "the disk is broken"
+        for epoch in (-1, partition.leader_epoch, partition.leader_epoch + 1):
+            with pytest.raises(KafkaError) as caught:
+                partition.check_leader(partition.leader_id, epoch, leader_only=leader_only)
+            assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
+        with pytest.raises(KafkaError) as caught:
+            partition.check_leader(9, -1, leader_only=leader_only)
+        assert caught.value.code is ErrorCode.NOT_LEADER_OR_FOLLOWER
