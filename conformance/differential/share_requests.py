@@ -82,16 +82,17 @@ def until_ready(pair: Pair, group: str, topic: str, count: int) -> None:
         )
 
 
-def produce(pair: Pair, topic: str, *batches: int, first: int = 0) -> None:
+def produce(pair: Pair, topic: str, *batches: int, size: int = 10, partition: int = 0) -> None:
     """Batches of so many records, on both sides."""
     for count in batches:
-        data = build_batch([Record(timestamp=1, value=b"x" * 10) for _ in range(count)])
+        data = build_batch([Record(timestamp=1, value=b"x" * size) for _ in range(count)])
         request = ProduceRequest(
             acks=-1,
             timeout_ms=5000,
             topic_data=[
                 TopicProduceData(
-                    name=topic, partition_data=[PartitionProduceData(index=0, records=data)]
+                    name=topic,
+                    partition_data=[PartitionProduceData(index=partition, records=data)],
                 )
             ],
         )
@@ -109,7 +110,8 @@ def delete_records(pair: Pair, topic: str, offset: int) -> None:
 class Member:
     """A member on both sides, with a connection of its own; `epoch` is its session's.
 
-    `topic_id` tells the topic's id on a side.
+    `topic_id` tells the topic's id on a side. A request names one partition, or `partitions`: what
+    is said is of the first.
     """
 
     def __init__(self, pair: Pair, group: str, topic: str, name: str = "m-1") -> None:
@@ -126,14 +128,15 @@ class Member:
             "batch_size": 500,
         } | fields
 
-        def topic(side: Side, partition: int) -> Any:
+        def topic(side: Side, first: int, *others: int) -> Any:
             return share_fetch.FetchTopic(
                 topic_id=self.topic_id(side),
                 partitions=[
                     share_fetch.FetchPartition(
-                        partition_index=partition,
+                        partition_index=first,
                         acknowledgement_batches=batches(share_fetch, said),
-                    )
+                    ),
+                    *(share_fetch.FetchPartition(partition_index=each) for each in others),
                 ],
             )
 
@@ -158,7 +161,7 @@ class Member:
         api: ApiKey,
         version: int,
         request: Callable[..., Any],
-        topic: Callable[[Side, int], Any],
+        topic: Callable[..., Any],
         fields: Mapping[str, Any],
     ) -> Any:
         """Ask with the session's epoch, or with another one among the fields."""
@@ -169,11 +172,11 @@ class Member:
         } | fields
         self.epoch = values["share_session_epoch"] = values.pop("epoch", self.epoch)
         self.epoch += 1
-        partition = values.pop("partition", 0)
+        partitions = values.pop("partitions", (values.pop("partition", 0),))
         without_topics = values.pop("without_topics", False)
 
         def asked(side: Side) -> Any:
-            topics = [] if without_topics else [topic(side, partition)]
+            topics = [] if without_topics else [topic(side, *partitions)]
             return request(**{"topics": topics} | values)
 
         return self.pair.ask(api, version, asked, connection=self.name)[0]

@@ -15,12 +15,17 @@ from conformance.differential.share_requests import (
     NOTHING,
     REJECT,
     RELEASE,
+    Member,
+    beat,
     configure,
     offsets,
     produce,
+    until_ready,
 )
-from conformance.differential.test_share_groups import member, queue
+from conformance.differential.test_share_groups import alter, member, queue
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
 
 __all__ = ["member", "queue"]  # the fixtures
 
@@ -89,6 +94,28 @@ def test_the_most_locks_and_a_fetch_that_accepts(pair: Pair, queue: str, member:
     m.fetch((50, 99, RELEASE), max_wait_ms=300)
     m.fetch(max_wait_ms=100)
     offsets(pair, m.group, [(queue, [0])])
+
+
+@pytest.mark.parametrize("change", ["altered", "deleted"])
+def test_the_state_has_become_another(pair: Pair, group: str, queue: str, change: str) -> None:
+    """The offsets of the group were set, or it was deleted, while a member has records."""
+    produce(pair, queue, 4)
+    beat(pair, group, "leaves", subscribed_topic_names=[queue])
+    until_ready(pair, group, queue, 2)
+    beat(pair, group, "leaves", member_epoch=-1)
+    m = Member(pair, group, queue)
+    m.fetch(max_wait_ms=1000)
+    produce(pair, queue, 4)
+    m.fetch(max_wait_ms=1000)
+    m.say((0, 0, ACCEPT))
+    if change == "altered":
+        alter(pair, group, queue, 0, 2)
+    else:
+        pair.ask(ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(groups_names=[group]))
+    offsets(pair, group, [(queue, [0])])
+    m.say((1, 3, ACCEPT))
+    offsets(pair, group, [(queue, [0])])
+    m.fetch(max_wait_ms=500)
 
 
 def _error_of(answer: Any) -> ErrorCode:

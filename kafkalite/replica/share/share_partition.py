@@ -95,6 +95,8 @@ class SharePartition:
         """Records at or after the start offset that are done with."""
         self.must_look_back = False
         """There may be records in flight that are available."""
+        self.looked_at: int | None = None
+        """The next offset at which a fetch last looked at the log."""
         self.gap: GapWindow | None = None
         self.is_fenced = False
         """The state belongs to somebody else now, or is gone."""
@@ -172,6 +174,13 @@ class SharePartition:
             self.must_look_back = False
             return self.end_offset + 1
         return found
+
+    def look(self) -> bool:
+        """A fetch looks for records at the next offset; True if none has done so before."""
+        offset = self.next_fetch_offset()
+        is_new = self.looked_at != offset
+        self.looked_at = offset
+        return is_new
 
     def _first_available(self) -> int | None:
         gap = self.active_gap()

@@ -29,6 +29,7 @@ from kafkalite.replica.share.share_partition import (
 )
 from kafkalite.replica.share.share_sessions import SessionKey, ShareSessions, TopicPartitionId
 from kafkalite.requests.purgatory import Watchers
+from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -52,6 +53,15 @@ _AS_ANSWERED: Final = {
     ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
 }
+# After these, Apache Kafka's leaders ask the share coordinator again, five times.
+_ASKED_AGAIN: Final = frozenset(
+    {
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+)
 # After these, a share partition is opened anew.
 _FENCING: Final = frozenset(
     {
@@ -281,9 +291,15 @@ class SharePartitions:
 
     @staticmethod
     def as_answered(error: KafkaError) -> KafkaError:
-        """The error for a member whose state could not be read or written."""
+        """The error for a member whose state could not be read or written.
+
+        What is said of a read goes into the log only; so the words are those of a write.
+        """
         code = _AS_ANSWERED.get(error.code, ErrorCode.UNKNOWN_SERVER_ERROR)
-        return KafkaError(code, error.message)
+        reason = message_of(error)
+        if error.code in _ASKED_AGAIN:
+            reason = "Exhausted max retries to complete write state RPC without success."
+        return KafkaError(code, f"Error in write state RPC. {reason}")
 
     # Time, and who waits
 

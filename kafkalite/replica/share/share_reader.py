@@ -2,7 +2,13 @@
 
 Of each partition, reading and acquiring is one plain function, so that no other request acquires in
 between. Once there are as many records as wanted, the other partitions are only looked at for
-errors. Source: Kafka's DelayedShareFetch, ShareFetchUtils, SharePartitionManager.
+errors.
+
+The partitions get their turn as the session says, but for one thing. When the fetch looks for what
+there is, it reads those that no fetch has looked at before at their next offset; if that makes an
+answer, the others are read as well, apart from these, and their records come first. Who asks for
+few records sees it, and each of the two readings may take one batch that is larger than all bytes
+asked for. Source: Kafka's DelayedShareFetch, ShareFetchUtils, SharePartitionManager.
 """
 
 from __future__ import annotations
@@ -48,6 +54,9 @@ class Fetched:
     error: KafkaError | None = None
 
 
+_Open = tuple[TopicPartitionId, "Partition", SharePartition]
+
+
 @dataclass(slots=True)
 class _Read:
     offset: int
@@ -75,8 +84,10 @@ class ShareReader:
         self._committed_only = partitions.settings.reads_committed_only(group_id)
         self._open: dict[TopicPartitionId, tuple[Partition, SharePartition]] = {}
         self._failed: dict[TopicPartitionId, KafkaError] = {}
-        # The partitions still to read; None before the first.
-        self._unread: deque[tuple[TopicPartitionId, Partition, SharePartition]] | None = None
+        # What `has_enough` read for the first time, when it said so last.
+        self._new: set[TopicPartitionId] = set()
+        # The readings still to do, each of some partitions; None before the first.
+        self._unread: deque[deque[_Open]] | None = None
         self._partition_bytes = 0
         self._left_bytes = limits.max_bytes
         self._count = 0  # of the records acquired
@@ -102,20 +113,25 @@ class ShareReader:
 
     def has_enough(self) -> bool:
         """True if there is enough to acquire by now, or something that must be answered."""
-        size = 0
         acquirable = self._acquirable()
+        self._new.clear()
         if acquirable is None:
             return True
+        new = {where for where, (_, share) in acquirable.items() if share.look()}
+        size = 0
+        is_enough = False
         for partition, share in acquirable.values():
             offset = share.next_fetch_offset()
             end_offset = partition.read_limit(committed_only=self._committed_only)
             if offset > end_offset or offset < partition.log.log_start_offset:
-                return True
-            if offset < end_offset:
+                share.looked_at = None  # reading it says why not
+                is_enough = True
+            elif offset < end_offset and size < self._limits.min_bytes:
                 size += self._available_bytes(partition, offset, len(acquirable))
-            if size >= self._limits.min_bytes:
-                return True
-        return bool(acquirable) and size >= self._limits.min_bytes
+        if is_enough or (acquirable and size >= self._limits.min_bytes):
+            self._new = new
+            return True
+        return False
 
     def _available_bytes(self, partition: Partition, offset: int, count: int) -> int:
         most = max(1, self._limits.max_bytes // count)
@@ -130,7 +146,8 @@ class ShareReader:
             result.records.close()
         if partition.ends_early(result, committed_only=self._committed_only):
             return self._limits.min_bytes
-        return size
+        # A first batch that is larger comes whole, and counts no more than was asked for.
+        return min(size, most)
 
     def _acquirable(
         self,
@@ -147,22 +164,33 @@ class ShareReader:
     def read(self) -> dict[TopicPartitionId, Fetched]:
         """Acquire what there is. Called again, it goes on where a read had to wait for the disk."""
         if self._unread is None:
-            self._unread = deque(
-                (where, *opened) for where, opened in self._open.items() if opened[1].can_acquire
-            )
-            self._partition_bytes = max(1, self._limits.max_bytes // max(1, len(self._unread)))
+            self._unread = self._readings()
         while self._unread:
-            where, partition, share = self._unread[0]
-            if self._partitions.get(share.key) is share:
-                try:
-                    self._partitions.find_partition(where, self._node_id)
-                    self._answers[where] = self._take(partition, share)
-                except KafkaError as error:
-                    self._answers[where] = self._failure(partition, share, error)
+            unread = self._unread[0]
+            while unread:
+                where, partition, share = unread[0]
+                if self._partitions.get(share.key) is share:
+                    try:
+                        self._partitions.find_partition(where, self._node_id)
+                        self._answers[where] = self._take(partition, share)
+                    except KafkaError as error:
+                        self._answers[where] = self._failure(partition, share, error)
+                unread.popleft()
             self._unread.popleft()
+            self._left_bytes = self._limits.max_bytes
         for where, failure in self._failed.items():
             self._answers[where] = Fetched(error=failure)
         return self._answers
+
+    def _readings(self) -> deque[deque[_Open]]:
+        """The partitions in the order in which they are read, those of one reading together."""
+        opened: list[_Open] = [
+            (where, *opened) for where, opened in self._open.items() if opened[1].can_acquire
+        ]
+        self._partition_bytes = max(1, self._limits.max_bytes // max(1, len(opened)))
+        known = deque(each for each in opened if each[0] not in self._new)
+        new = deque(each for each in opened if each[0] in self._new)
+        return deque((known, new))
 
     def _take(self, partition: Partition, share: SharePartition) -> Fetched:
         """The records that one partition gives. Raises KafkaError, even if none are wanted."""

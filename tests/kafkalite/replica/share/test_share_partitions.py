@@ -20,6 +20,7 @@ from kafkalite.replica.share.share_partition import SharePartition
 from kafkalite.replica.share.share_partitions import SharePartitions
 from kafkalite.replica.share.share_reader import Limits, ShareReader
 from kafkalite.replica.share.share_sessions import SessionKey, TopicPartitionId
+from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.one_share_group import (
     GROUP,
@@ -163,20 +164,23 @@ def test_without_a_state_it_cannot_be_opened() -> None:
         assert raised(lambda: opened(group)) is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
+AGAIN = "Exhausted max retries to complete write state RPC without success."
+
+
 @pytest.mark.parametrize(
-    ("code", "answered"),
+    ("code", "answered", "reason"),
     [
-        (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE),
-        (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.GROUP_ID_NOT_FOUND),
-        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
-        (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-        (ErrorCode.FENCED_STATE_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER),
-        (ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE, AGAIN),
+        (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.COORDINATOR_NOT_AVAILABLE, AGAIN),
+        (ErrorCode.GROUP_ID_NOT_FOUND, ErrorCode.GROUP_ID_NOT_FOUND, None),
+        (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, AGAIN),
+        (ErrorCode.FENCED_LEADER_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER, None),
+        (ErrorCode.FENCED_STATE_EPOCH, ErrorCode.NOT_LEADER_OR_FOLLOWER, None),
+        (ErrorCode.INVALID_REQUEST, ErrorCode.UNKNOWN_SERVER_ERROR, None),
     ],
 )
 def test_errors_of_the_coordinator_are_answered_in_the_leader_s_words(
-    group: OneShareGroup, code: ErrorCode, answered: ErrorCode
+    group: OneShareGroup, code: ErrorCode, answered: ErrorCode, reason: str | None
 ) -> None:
     class Refusing:
         def read_state(self, *_: object) -> ShareState:
@@ -193,7 +197,10 @@ def test_errors_of_the_coordinator_are_answered_in_the_leader_s_words(
         most_sessions=lambda: 1,
         clock=SystemClock(seconds=lambda: 0.0),
     )
-    assert raised(lambda: partitions.open(group.key(), group.partition())) is answered
+    with pytest.raises(KafkaError) as refused:
+        partitions.open(group.key(), group.partition())
+    assert refused.value.code is answered
+    assert refused.value.message == f"Error in write state RPC. {reason or default_message(code)}"
 
 
 def test_a_leader_that_was_replaced_lets_go(group: OneShareGroup) -> None:

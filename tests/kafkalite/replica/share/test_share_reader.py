@@ -22,7 +22,7 @@ from tests.kafkalite.one_share_group import GROUP, NODE, NOW_MS, OneShareGroup, 
 
 @pytest.fixture
 def group() -> Iterator[OneShareGroup]:
-    with one_share_group(transaction_partition_verification_enable="false") as made:
+    with one_share_group(3, transaction_partition_verification_enable="false") as made:
         yield made
 
 
@@ -126,6 +126,38 @@ def test_it_waits_for_as_many_bytes_as_it_wants(group: OneShareGroup) -> None:
     assert not waiting.has_enough()
     group.append(bytes(1000))
     assert waiting.has_enough()
+
+
+def test_a_larger_batch_counts_no_more_bytes_than_were_asked_for(group: OneShareGroup) -> None:
+    group.append(bytes(1000))
+    both = group.where(0), group.where(1)
+    assert not reader(group, *both, limits=Limits(200, 200)).has_enough()
+    group.append(bytes(1000), index=1)
+    assert reader(group, *both, limits=Limits(200, 200)).has_enough()
+
+
+def test_what_is_looked_at_for_the_first_time_is_read_apart(group: OneShareGroup) -> None:
+    """Each reading has a batch that is larger than all bytes, and what was known comes first."""
+    first, second, third = (group.where(index) for index in range(3))
+    assert not reader(group, third).has_enough()
+    for index in range(3):
+        group.append(bytes(1000), index=index)
+    asked = reader(group, first, second, third, most=2, limits=Limits(1, 300))
+    assert asked.has_enough()
+    answers = asked.read()
+    acquired = {where: seen(answer)[1] for where, answer in answers.items()}
+    assert acquired == {third: [Acquired(0, 0, 1)], first: [Acquired(0, 0, 1)], second: []}
+    assert list(answers) == [third, first, second]
+
+
+def test_after_it_has_waited_all_are_read_together(group: OneShareGroup) -> None:
+    first, second = group.where(0), group.where(1)
+    asked = reader(group, first, second, most=1)
+    assert not asked.has_enough()
+    for index in (1, 0):
+        group.append(b"a", index=index)
+        assert asked.has_enough()
+    assert list(asked.read()) == [first, second]
 
 
 def test_a_read_ends_with_its_segment(group: OneShareGroup) -> None:
