@@ -131,6 +131,21 @@ async def test_a_directory_that_was_not_assigned_is_told(world: Replicated) -> N
     assert world.told == [(TOPIC_ID, 0, world.logs.directory_ids[0])]
 
 
+async def test_a_log_begins_again_where_its_disk_was_replaced(tmp_path: Path) -> None:
+    """The metadata name the old directory; while another does not work, it may be that one."""
+    with replicated(tmp_path) as world:
+        gone = [UUID(int=1234), UUID(int=0)]
+        world.create(OTHER, OTHER, THIRD)
+        world.logs.manager.failed[tmp_path / "broken"] = OSError("no such disk")
+        world.change(replicas=[ME, OTHER], isr=[OTHER], directories=gone)
+        assert "is not here or does not work" in (world.partition().log.offline_reason or "")
+        world.change(replicas=[OTHER], isr=[OTHER], directories=gone[1:])
+        world.logs.manager.failed.clear()
+        world.change(replicas=[ME, OTHER], isr=[OTHER], directories=gone)
+        assert world.partition().log.offline_reason is None
+        assert world.told == [(TOPIC_ID, 0, world.logs.directory_ids[0])]
+
+
 def many_partitions(topic_id: UUID, *, name: str = "many") -> list[object]:
     """A topic of 200 partitions, of which this broker has a replica each."""
     return [
