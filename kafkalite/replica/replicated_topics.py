@@ -149,7 +149,8 @@ class ReplicatedTopics(Topics):
         """Those that the metadata name. One that is gone for good, as a new disk stands in its
         place, does not count: others have the records, and the log begins again, empty.
 
-        While one does not work, it may be that one. Source: Partition.createLogInAssignedDirectoryId.
+        While one does not work, it may be that one.
+        Source: Partition.createLogInAssignedDirectoryId.
         """
         assigned = super()._directories(state)
         here = self._partition_logs.directory_ids

@@ -14,6 +14,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
+from kafkalite.wire.messages.stored.clear_elr_record import ClearElrRecord
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
@@ -129,6 +130,29 @@ async def test_a_directory_that_was_not_assigned_is_told(world: Replicated) -> N
     assert world.told == []
     world.change(replicas=[OTHER, ME], isr=[OTHER], directories=[UUID(int=0), UUID(int=0)])
     assert world.told == [(TOPIC_ID, 0, world.logs.directory_ids[0])]
+
+
+async def test_eligible_leaders_that_are_cleared_change_their_partitions(
+    world: Replicated,
+) -> None:
+    """The leader proposes with the partition epoch that the controllers count to (KIP-966)."""
+    partition = world.create(ME, ME, OTHER)
+    world.create(ME, ME, OTHER, name="u", topic_id=UUID(int=8))
+    assert partition.replica is not None
+    world.commit(
+        PartitionChangeRecord(
+            partition_id=0, topic_id=TOPIC_ID, isr=[ME], eligible_leader_replicas=[OTHER]
+        ),
+        ClearElrRecord(topic_name=""),
+        PartitionChangeRecord(partition_id=0, topic_id=UUID(int=8), isr=[ME]),
+        ClearElrRecord(topic_name="t"),
+    )
+    assert partition.replica.leading is not None
+    assert partition.replica.leading.in_sync.partition_epoch == 2
+    other = world.partition("u").replica
+    assert other is not None
+    assert other.leading is not None
+    assert other.leading.in_sync.partition_epoch == 1
 
 
 async def test_a_log_begins_again_where_its_disk_was_replaced(tmp_path: Path) -> None:
