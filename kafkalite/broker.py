@@ -334,7 +334,9 @@ class Broker:
         return self.config.integer("delegation.token.expiry.check.interval.ms") / 1000
 
     async def expire_tokens(self) -> None:
-        """Remove delegation tokens that have ended."""
+        """Remove delegation tokens that have ended, unless controllers do."""
+        if self.services.cluster.is_observed:
+            return
         await in_slices_of_task(self.services.cluster.deciding(self._expired_tokens))
 
     def _expired_tokens(self) -> Steps[Sequence[object]]:

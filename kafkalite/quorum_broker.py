@@ -150,7 +150,10 @@ class QuorumBroker(Broker):
         """The cluster id must be known before the controllers are asked. Raises StartError."""
         for directory in self.config.log_dirs:
             path = Path(directory)
-            known = read_meta_properties(path, FILES)
+            try:
+                known = read_meta_properties(path, FILES)
+            except OSError:  # it does not work: PartitionLogs goes without it, if it may
+                continue
             if known is None and self.config["kafkalite.cluster.id"] is None:
                 raise StartError(
                     f"{path} is not formatted; kafkalite format --cluster-id ID, with the "

@@ -37,6 +37,7 @@ class Api(Struct, frozen=True):
     `answers_any_version`: a request in an unknown version is answered, not refused (KIP-511); the
     handler's module has `unsupported_version()`.
     `forwarded`: only a controller decides; where that is another process, it is asked (KIP-590).
+    The handler's module may have `refused(context, request)`: the response if none need be asked.
     `offered_by`: the config without which it is served, but not advertised.
     `needs`: modules below `kafkalite` that a coordinator imports at its first need. They are loaded
     with the handler, so that no turn of the loop imports them.
@@ -75,6 +76,12 @@ class Api(Struct, frozen=True):
     def unsupported_version(self) -> object:
         """The response, in version 0, to a request of a version that is not known."""
         return self._module().unsupported_version()
+
+    def refused(self, context: object, request: object) -> Any:
+        """The response to a request that no controller needs to be asked about; None otherwise; or
+        a coroutine of it."""
+        check = getattr(self._module(), "refused", None)
+        return None if check is None else check(context, request)
 
     def _module(self) -> Any:
         return importlib.import_module(f"kafkalite.apis.{self.key.name.lower()}")
@@ -125,17 +132,17 @@ _TABLE: Final = (
     Api(ApiKey.WRITE_TXN_MARKERS, 1, 2),
     Api(ApiKey.TXN_OFFSET_COMMIT, 0, 5, rows=True),
     Api(ApiKey.DESCRIBE_ACLS, 1, 3),
-    Api(ApiKey.CREATE_ACLS, 1, 3),
-    Api(ApiKey.DELETE_ACLS, 1, 3),
+    Api(ApiKey.CREATE_ACLS, 1, 3, forwarded=True),
+    Api(ApiKey.DELETE_ACLS, 1, 3, forwarded=True),
     Api(ApiKey.DESCRIBE_CONFIGS, 1, 4),
     Api(ApiKey.ALTER_CONFIGS, 0, 2, forwarded=True),
     Api(ApiKey.ALTER_REPLICA_LOG_DIRS, 1, 2),
     Api(ApiKey.DESCRIBE_LOG_DIRS, 1, 5),
     Api(ApiKey.SASL_AUTHENTICATE, 0, 2),
     Api(ApiKey.CREATE_PARTITIONS, 0, 3, forwarded=True),
-    Api(ApiKey.CREATE_DELEGATION_TOKEN, 1, 3),
-    Api(ApiKey.RENEW_DELEGATION_TOKEN, 1, 2),
-    Api(ApiKey.EXPIRE_DELEGATION_TOKEN, 1, 2),
+    Api(ApiKey.CREATE_DELEGATION_TOKEN, 1, 3, forwarded=True),
+    Api(ApiKey.RENEW_DELEGATION_TOKEN, 1, 2, forwarded=True),
+    Api(ApiKey.EXPIRE_DELEGATION_TOKEN, 1, 2, forwarded=True),
     Api(ApiKey.DESCRIBE_DELEGATION_TOKEN, 1, 3),
     Api(ApiKey.DELETE_GROUPS, 0, 2),
     Api(ApiKey.ELECT_LEADERS, 0, 2, forwarded=True),

@@ -21,13 +21,23 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
+def refused(
+    context: RequestContext, request: ExpireDelegationTokenRequest
+) -> ExpireDelegationTokenResponse | None:
+    """The response on a connection that may not ask for tokens."""
+    if are_token_requests_allowed(context.principal, context.security_protocol):
+        return None
+    return ExpireDelegationTokenResponse(
+        error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, expiry_timestamp_ms=NO_TIME
+    )
+
+
 def handle(
     services: Services, context: RequestContext, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse:
-    if not are_token_requests_allowed(context.principal, context.security_protocol):
-        return ExpireDelegationTokenResponse(
-            error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, expiry_timestamp_ms=NO_TIME
-        )
+    refusal = refused(context, request)
+    if refusal is not None:
+        return refusal
     now_ms = services.now_ms()
     try:
         record = services.security.tokens.expire(

@@ -19,13 +19,23 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
+def refused(
+    context: RequestContext, request: RenewDelegationTokenRequest
+) -> RenewDelegationTokenResponse | None:
+    """The response on a connection that may not ask for tokens."""
+    if are_token_requests_allowed(context.principal, context.security_protocol):
+        return None
+    return RenewDelegationTokenResponse(
+        error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, expiry_timestamp_ms=NO_TIME
+    )
+
+
 def handle(
     services: Services, context: RequestContext, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse:
-    if not are_token_requests_allowed(context.principal, context.security_protocol):
-        return RenewDelegationTokenResponse(
-            error_code=ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, expiry_timestamp_ms=NO_TIME
-        )
+    refusal = refused(context, request)
+    if refusal is not None:
+        return refusal
     try:
         record = services.security.tokens.renew(
             request.hmac, context.principal, request.renew_period_ms, services.now_ms()

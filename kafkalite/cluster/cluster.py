@@ -27,6 +27,7 @@ from kafkalite.cluster.image import (
 from kafkalite.config import BrokerConfig
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.stored.clear_elr_record import ClearElrRecord
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
@@ -159,6 +160,8 @@ class Cluster:
             for record in records:
                 if isinstance(record, _TOPIC_RECORDS):
                     self.topic_cache.pop(record.topic_id.int, None)
+        if ClearElrRecord in kinds:
+            self.topic_cache.clear()
         if not kinds.isdisjoint(BROKER_RECORDS):
             self.topic_cache.clear()
             self._rebuild_nodes()

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from msgspec import Struct
 
 from kafkalite.cluster.config_validation import TABLES, ConfigValidation
 from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE
+from kafkalite.cluster.node_config_validation import ELR_FEATURE, MIN_IN_SYNC
 from kafkalite.cluster.operation_size import MAX_RECORDS, TooManyRecords, check_operation_size
 from kafkalite.config import BROKER_CONFIGS, ConfigType, java_text
 from kafkalite.config.sources import find
@@ -30,6 +30,7 @@ from kafkalite.requests.slices import (
     release_dict,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
+from kafkalite.wire.messages.stored.clear_elr_record import ClearElrRecord
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 
 if TYPE_CHECKING:
@@ -167,7 +168,11 @@ def altering_each(
             is_known = is_known and not isinstance(error, UnknownOperationError)
         yield None
     outcomes: list[Outcome[R]] = []
-    decide = partial(_planned, checked, plan, outcomes, is_known=is_known)
+
+    def decide() -> WaitingSteps[list[object]]:
+        records = yield from _planned(checked, plan, outcomes, is_known=is_known)
+        return [*records, *_clearings(records)] if cluster.features.get(ELR_FEATURE) else records
+
     if request.validate_only:
         yield from cluster.settling()
         yield from decide()
@@ -225,6 +230,20 @@ def _planned(
             outcomes.append((resource, too_many.code, too_many.message))
         yield None
     return []
+
+
+def _clearings(records: Sequence[object]) -> list[ClearElrRecord]:
+    """With another min.insync.replicas no one is an eligible leader for what the old one promised.
+
+    Source: ConfigurationControlManager.createClearElrRecordsAsNeeded; KIP-966.
+    """
+    return [
+        ClearElrRecord(
+            topic_name=record.resource_name if record.resource_type == TOPIC_RESOURCE else ""
+        )
+        for record in records
+        if isinstance(record, ConfigRecord) and record.name == MIN_IN_SYNC
+    ]
 
 
 def check_changes(changes: Sequence[ConfigChange]) -> Steps[None]:

@@ -16,6 +16,7 @@ from kafkalite.wire.messages.stored.access_control_entry_record import AccessCon
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
+from kafkalite.wire.messages.stored.clear_elr_record import ClearElrRecord
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.delegation_token_record import DelegationTokenRecord
@@ -263,6 +264,27 @@ class MetadataImage:
             if value is not None:
                 setattr(state, name, value)
 
+    def clearing(self, record: ClearElrRecord) -> list[PartitionChangeRecord]:
+        """The changes of partitions that a clearing of eligible leaders comes to now: one of each
+        partition that has any, so that its partition epoch goes up."""
+        name = record.topic_name
+        topics = [self.topics[name]] if name in self.topics else []
+        return [
+            PartitionChangeRecord(
+                partition_id=index,
+                topic_id=topic.topic_id,
+                eligible_leader_replicas=[],
+                last_known_elr=[],
+            )
+            for topic in (topics if name else self.topics.values())
+            for index, state in enumerate(topic.partitions)
+            if state.eligible_leader_replicas or state.last_known_eligible
+        ]
+
+    def _clear_eligible(self, record: ClearElrRecord) -> None:
+        for change in self.clearing(record):
+            self._change_partition(change)
+
     def _set_config(self, record: ConfigRecord) -> None:
         resource = (record.resource_type, record.resource_name)
         if record.value is not None:
@@ -309,6 +331,7 @@ class MetadataImage:
     CHANGES: ClassVar[dict[type[Any], Callable[[MetadataImage, Any], None]]] = {
         AccessControlEntryRecord: _set_acl,
         BrokerRegistrationChangeRecord: _change_broker,
+        ClearElrRecord: _clear_eligible,
         ClientQuotaRecord: _set_quota,
         ConfigRecord: _set_config,
         DelegationTokenRecord: _set_token,

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from kafkalite.cluster.image import BROKER_RECORDS, MetadataImage, NewPartitions, partition_state
 from kafkalite.requests.slices import Steps
+from kafkalite.wire.messages.stored.clear_elr_record import ClearElrRecord
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
@@ -41,14 +42,20 @@ def gathered_decided(image: MetadataImage, records: Iterable[object]) -> Steps[l
     new states of known partitions, above all. What is decided about brokers comes first, as the
     changes are taken in some at a time: a partition's leader looks at who lives when its in-sync
     replicas change, and the controllers fence a broker after its partitions (handleBrokerFenced).
+    A new topic has no eligible leaders, so what clears them does not stand in the midst of it.
     """
     brokers: list[object] = []
     changes: list[object] = []
     ends: dict[UUID, int] = {}
+    new_names: set[str] = set()
     for count, record in enumerate(records):
         if count % _AT_ONCE == 0:
             yield
-        if isinstance(record, PartitionRecord):
+        if isinstance(record, TopicRecord):
+            new_names.add(record.name)
+        elif isinstance(record, ClearElrRecord) and record.topic_name in new_names:
+            continue
+        elif isinstance(record, PartitionRecord):
             last = changes[-1] if changes else None
             topic_id, index = record.topic_id, record.partition_id
             if isinstance(last, NewPartitions) and last.topic_id == topic_id:

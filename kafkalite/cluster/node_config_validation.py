@@ -29,7 +29,7 @@ from kafkalite.wire.errors import invalid_request
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
 
-_ELR_FEATURE: Final = "eligible.leader.replicas.version"
+ELR_FEATURE: Final = "eligible.leader.replicas.version"
 # Dynamic in Kafka. Here a node keeps the addresses that it started with.
 _AT_START_ONLY: Final = ("listeners", "listener.security.protocol.map")
 _STORE_OF: Final = re.compile(
@@ -71,7 +71,7 @@ _ABOUT_LISTENERS: Final = frozenset(
 _KAFKAS_OWN: Final = "org.apache.kafka."
 _REPORTERS: Final = "metric.reporters"
 _CORDONED: Final = "cordoned.log.dirs"
-_MIN_IN_SYNC: Final = "min.insync.replicas"
+MIN_IN_SYNC: Final = "min.insync.replicas"
 
 Configs = Mapping[str, str]
 
@@ -115,14 +115,14 @@ class NodeConfigValidation:
         self._check_listeners(name, configs, changed)
         yield None
         yield from self._check_stores(name, configs, changed)
-        if _MIN_IN_SYNC in changed and self._cluster.features.get(_ELR_FEATURE):
+        if MIN_IN_SYNC in changed and self._cluster.features.get(ELR_FEATURE):
             if name:
                 raise ConfigError(
-                    f"Broker-level {_MIN_IN_SYNC} cannot be altered while ELR is enabled."
+                    f"Broker-level {MIN_IN_SYNC} cannot be altered while ELR is enabled."
                 )
-            if _MIN_IN_SYNC not in configs:
+            if MIN_IN_SYNC not in configs:
                 raise ConfigError(
-                    f"Cluster-level {_MIN_IN_SYNC} cannot be removed while ELR is enabled."
+                    f"Cluster-level {MIN_IN_SYNC} cannot be removed while ELR is enabled."
                 )
 
     def _check_nodes(self, name: str, configs: Configs) -> Steps[None]:

@@ -7,7 +7,7 @@ finishSnapshot.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Final
 from uuid import UUID
 
@@ -17,6 +17,7 @@ from kafkalite.cluster.image_difference import difference
 from kafkalite.cluster.new_partitions import gathered_decided, pieces
 from kafkalite.config import BrokerConfig
 from kafkalite.requests.slices import Steps
+from kafkalite.wire.messages.stored.clear_elr_record import ClearElrRecord
 
 # Records looked at in one step.
 _AT_ONCE: Final = 64
@@ -73,10 +74,22 @@ class ObservedCluster(Cluster):
 
     def taking_in(self, changes: Sequence[object], offset: int) -> Steps[None]:
         """Take in changes, some at a time; `offset` is the last record that they stand for."""
-        for piece in pieces(changes):
-            yield from self.applying(piece, self.image.offset)
-            yield
+        for some in self._with_clearings(changes):
+            for piece in pieces(some):
+                yield from self.applying(piece, self.image.offset)
+                yield
         self.apply((), offset)
+
+    def _with_clearings(self, changes: Sequence[object]) -> Iterator[Sequence[object]]:
+        """The changes in their order. Each clearing of eligible leaders becomes the changes of the
+        partitions that have some when all before it is taken in."""
+        begin = 0
+        for end, change in enumerate(changes):
+            if isinstance(change, ClearElrRecord):
+                yield changes[begin:end]
+                yield self.image.clearing(change)
+                begin = end + 1
+        yield changes[begin:]
 
     def registered_epoch(self, broker_id: int) -> int | None:
         """The broker epoch of a living one; None if it is fenced, shutting down or unknown."""

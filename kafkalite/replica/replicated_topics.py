@@ -145,6 +145,18 @@ class ReplicatedTopics(Topics):
             self._tell_directory(topic.topic_id, index, directory_id)
         return log
 
+    def _directories(self, state: PartitionState) -> list[UUID]:
+        """Those that the metadata name. One that is gone for good, as a new disk stands in its
+        place, does not count: others have the records, and the log begins again, empty.
+
+        While one does not work, it may be that one.
+        Source: Partition.createLogInAssignedDirectoryId.
+        """
+        assigned = super()._directories(state)
+        here = self._partition_logs.directory_ids
+        is_gone = not self._partition_logs.manager.has_failed and set(assigned).isdisjoint(here)
+        return [] if is_gone else assigned
+
     def _close(self, partition: ReplicatedPartition, replica: Replica) -> None:
         self._replicas.remove(replica)
         log = partition.log

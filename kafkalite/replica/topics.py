@@ -334,8 +334,12 @@ class Topics:
         )
 
     def _open_log(self, topic: Topic, index: int, state: PartitionState, config: LogConfig) -> Log:
-        assigned = assigned_here(state, self._cluster.config.node_ids)
+        assigned = self._directories(state)
         return self._logs.open(topic.name, topic.topic_id, index, config, assigned)
+
+    def _directories(self, state: PartitionState) -> list[UUID]:
+        """The data directories, of which one must have a partition's log if none has it now."""
+        return assigned_here(state, self._cluster.config.node_ids)
 
     def _log_config(self, topic: Topic, state: PartitionState) -> LogConfig:
         return log_configs(self._cluster.config, topic)(state.leader_id)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from uuid import UUID, uuid4
 
-from kafkalite.requests.principal import ANONYMOUS, USER_TYPE, Principal, parse_principal
+from kafkalite.requests.principal import ANONYMOUS, Principal, parse_principal
 from kafkalite.security.sasl.scram import (
     MIN_ITERATIONS,
     ScramMechanism,
@@ -85,11 +85,9 @@ class DelegationTokens:
     ) -> DelegationTokenRecord:
         """The record of a new token. `max_lifetime_ms` of 0 or less is the longest.
 
-        Raises KafkaError: DELEGATION_TOKEN_AUTH_DISABLED, INVALID_PRINCIPAL_TYPE.
+        Raises KafkaError(DELEGATION_TOKEN_AUTH_DISABLED).
         """
         self._check_enabled()
-        if any(renewer.type != USER_TYPE for renewer in renewers):
-            raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE)
         lifetime_ms = self._rules.max_lifetime_ms
         if max_lifetime_ms > 0:
             lifetime_ms = min(lifetime_ms, max_lifetime_ms)

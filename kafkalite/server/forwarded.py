@@ -2,8 +2,9 @@
 
 A request that has passed the gates goes to the active controller as the client sent it, in an
 Envelope, and its answer comes back the same way. What is about this broker alone is done here: its
-loggers are changed, and configs of brokers are checked before they are sent on. Source:
-ForwardingManager, ConfigAdminManager.
+loggers are changed, and configs of brokers are checked before they are sent on. So is what only it
+can tell: whether a connection may ask for tokens. Source: ForwardingManager, ConfigAdminManager,
+KafkaApis.handleCreateTokenRequest.
 """
 
 from __future__ import annotations
@@ -62,7 +63,10 @@ def forwarded(forward: Forward) -> Callable[[Api], Handler]:
         async def handle(services: Services, context: RequestContext, request: Any) -> Any:
             if api.key in _OF_CONFIGS:
                 return await _altered(partial(send, context), api, services, context, request)
-            return await send(context, request)
+            refusal = api.refused(context, request)
+            if has_to_wait(refusal):
+                refusal = await refusal
+            return await send(context, request) if refusal is None else refusal
 
         async def send(context: RequestContext, request: Any) -> Any:
             await context.connection.move_to_task()

@@ -322,6 +322,22 @@ async def test_a_directory_that_fails_is_told_at_once(tmp_path: Path) -> None:
             nursery.cancel_scope.cancel()
 
 
+async def test_a_start_without_a_directory_that_does_not_work(tmp_path: Path) -> None:
+    """The controllers hear of the others only, so that other brokers lead what lies there."""
+    broken = tmp_path / "broken"
+    broken.write_text("no directory")
+    more = {"log.dirs": f"{tmp_path / '1'},{broken}"}
+    async with controllers(1) as controller, trio.open_nursery() as nursery:
+        with QuorumBroker(config(tmp_path, 1, controller, **more)) as broker:
+            await nursery.start(broker.serve)
+            assert len(broker.cluster.directory_ids) == 1
+            await until(lambda: len(controller.assigned) == 2)
+            nursery.cancel_scope.cancel()
+        settings = config(tmp_path, 1, controller, **{"log.dirs": f"{broken},{tmp_path / '1'}"})
+        with pytest.raises(StartError, match="broken"), QuorumBroker(settings):
+            pass
+
+
 async def test_strays_are_set_aside(tmp_path: Path) -> None:
     (tmp_path / "1" / "old-0").mkdir(parents=True)
     (tmp_path / "1" / "old-0" / "00000000000000000000.log").write_bytes(b"kept")

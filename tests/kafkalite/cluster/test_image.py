@@ -10,6 +10,7 @@ from kafkalite.cluster.image import TOPIC_RESOURCE, MetadataImage, PartitionStat
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
+from kafkalite.wire.messages.stored.clear_elr_record import ClearElrRecord
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
@@ -78,6 +79,18 @@ def test_only_a_change_of_the_leader_begins_a_leader_epoch(image: MetadataImage)
     image.apply(PartitionChangeRecord(partition_id=1, topic_id=ID, leader=1))
     assert (state.leader_id, state.leader_epoch, state.partition_epoch) == (1, 1, 2)
     assert image.topics["a.b"].partitions[0].partition_epoch == 0
+
+
+@pytest.mark.parametrize("name", ["a.b", ""])
+def test_eligible_leaders_are_cleared_where_there_are_any(image: MetadataImage, name: str) -> None:
+    """It is a change of those partitions, of a topic or of all, whose epoch goes up."""
+    first, second = image.topics["a.b"].partitions
+    image.apply(PartitionChangeRecord(partition_id=0, topic_id=ID, eligible_leader_replicas=[2]))
+    image.apply(ClearElrRecord(topic_name="unknown"))
+    assert (first.eligible_leader_replicas, first.partition_epoch) == ([2], 1)
+    image.apply(ClearElrRecord(topic_name=name))
+    assert (first.eligible_leader_replicas, first.partition_epoch) == ([], 2)
+    assert (second.partition_epoch, first.leader_epoch) == (0, 0)
 
 
 def test_partitions_are_numbered_in_order(image: MetadataImage) -> None:

@@ -17,6 +17,15 @@ from kafkalite.cluster.image import PartitionState
 from kafkalite.cluster.leadership import Rules, after_fencing, after_restart, after_unfencing
 from kafkalite.replica.topics import NewTopic
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequest,
+    TopicRequest,
+)
+from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 from tests.kafkalite.clusters import TOPIC_ID
 
@@ -186,24 +195,51 @@ async def test_leadership_returns_by_itself(autojump_clock: MockClock, enabled: 
         assert state(b, "t")[0] == (2 if enabled else 3)
 
 
-async def test_allowing_them_elects_at_once(connect: Any) -> None:
-    from kafkalite.wire.messages.incremental_alter_configs import (
-        AlterableConfig,
-        AlterConfigsResource,
-        IncrementalAlterConfigsRequest,
+async def alter(connect: Any, b: test_broker, kind: int, resource: str, *config: str) -> None:
+    client = await connect(b, 1)
+    request = IncrementalAlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(
+                resource_type=kind,
+                resource_name=resource,
+                configs=[AlterableConfig(name=config[0], config_operation=0, value=config[1])],
+            )
+        ]
     )
+    answer = await client.ask(request)
+    assert answer.responses[0].error_code == 0, answer
 
+
+async def test_allowing_them_elects_at_once(connect: Any) -> None:
     async with test_broker(nodes=3) as b:
         b._running.services.topics.create(NewTopic("t", assignments=[(0, [2, 3])]))
         b.stop_node(3)
         b.stop_node(2)
         b.start_node(3)
         assert state(b, "t")[0] == -1
-        config = AlterableConfig(
-            name="unclean.leader.election.enable", config_operation=0, value="true"
-        )
-        resource = AlterConfigsResource(resource_type=2, resource_name="t", configs=[config])
-        client = await connect(b, 1)
-        answer = await client.ask(IncrementalAlterConfigsRequest(resources=[resource]))
-        assert answer.responses[0].error_code == 0, answer
+        await alter(connect, b, 2, "t", "unclean.leader.election.enable", "true")
         assert state(b, "t") == (3, [3], [], 1)
+
+
+@pytest.mark.parametrize(("kind", "resource"), [(2, "t"), (4, "")])
+async def test_another_number_to_be_in_sync_clears_eligible_leaders(
+    connect: Any, kind: int, resource: str
+) -> None:
+    """Of the topic, or of all; what clients see is not what they saw before."""
+    two = {"min.insync.replicas": "2"}
+    async with test_broker(nodes=3) as b:
+        for name in "tu":
+            new = NewTopic(name, assignments=[(0, [1, 2, 3])], configs=two)
+            b._running.services.topics.create(new)
+        b.stop_node(3)
+        b.stop_node(2)
+        client = await connect(b, 1)
+        ask = DescribeTopicPartitionsRequest(topics=[TopicRequest(name=name) for name in "tu"])
+
+        async def eligible() -> list[Any]:
+            answer = await client.ask(ask)
+            return [topic.partitions[0].eligible_leader_replicas for topic in answer.topics]
+
+        assert await eligible() == [[2], [2]]
+        await alter(connect, b, kind, resource, "min.insync.replicas", "1")
+        assert await eligible() == ([[], [2]] if resource else [[], []])

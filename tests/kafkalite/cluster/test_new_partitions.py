@@ -10,6 +10,7 @@ from kafkalite.cluster.image import MetadataImage, NewPartitions
 from kafkalite.cluster.image_records import records_of
 from kafkalite.cluster.new_partitions import gathered, gathered_decided, pieces
 from kafkalite.requests.slices import at_once
+from kafkalite.wire.messages.stored.clear_elr_record import ClearElrRecord
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
@@ -107,7 +108,8 @@ def test_a_new_topic_comes_whole() -> None:
         for number in range(50)
     ]
     topic, *partitions = RECORDS_OF_MANY
-    records = [*many, topic, *configs, *partitions, *many]
+    cleared = ClearElrRecord(topic_name="many")  # the controllers write it after a min.insync
+    records = [*many, topic, *configs, cleared, *partitions, *many]
     taken = list(pieces(at_once(gathered_decided(MetadataImage(), records))))
     assert len(taken) > 10
     (whole,) = [piece for piece in taken if topic in piece]

@@ -14,6 +14,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )
+from kafkalite.wire.messages.stored.clear_elr_record import ClearElrRecord
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
@@ -129,6 +130,44 @@ async def test_a_directory_that_was_not_assigned_is_told(world: Replicated) -> N
     assert world.told == []
     world.change(replicas=[OTHER, ME], isr=[OTHER], directories=[UUID(int=0), UUID(int=0)])
     assert world.told == [(TOPIC_ID, 0, world.logs.directory_ids[0])]
+
+
+async def test_eligible_leaders_that_are_cleared_change_their_partitions(
+    world: Replicated,
+) -> None:
+    """The leader proposes with the partition epoch that the controllers count to (KIP-966)."""
+    partition = world.create(ME, ME, OTHER)
+    world.create(ME, ME, OTHER, name="u", topic_id=UUID(int=8))
+    assert partition.replica is not None
+    world.commit(
+        PartitionChangeRecord(
+            partition_id=0, topic_id=TOPIC_ID, isr=[ME], eligible_leader_replicas=[OTHER]
+        ),
+        ClearElrRecord(topic_name=""),
+        PartitionChangeRecord(partition_id=0, topic_id=UUID(int=8), isr=[ME]),
+        ClearElrRecord(topic_name="t"),
+    )
+    assert partition.replica.leading is not None
+    assert partition.replica.leading.in_sync.partition_epoch == 2
+    other = world.partition("u").replica
+    assert other is not None
+    assert other.leading is not None
+    assert other.leading.in_sync.partition_epoch == 1
+
+
+async def test_a_log_begins_again_where_its_disk_was_replaced(tmp_path: Path) -> None:
+    """The metadata name the old directory; while another does not work, it may be that one."""
+    with replicated(tmp_path) as world:
+        gone = [UUID(int=1234), UUID(int=0)]
+        world.create(OTHER, OTHER, THIRD)
+        world.logs.manager.failed[tmp_path / "broken"] = OSError("no such disk")
+        world.change(replicas=[ME, OTHER], isr=[OTHER], directories=gone)
+        assert "is not here or does not work" in (world.partition().log.offline_reason or "")
+        world.change(replicas=[OTHER], isr=[OTHER], directories=gone[1:])
+        world.logs.manager.failed.clear()
+        world.change(replicas=[ME, OTHER], isr=[OTHER], directories=gone)
+        assert world.partition().log.offline_reason is None
+        assert world.told == [(TOPIC_ID, 0, world.logs.directory_ids[0])]
 
 
 def many_partitions(topic_id: UUID, *, name: str = "many") -> list[object]:

@@ -78,11 +78,6 @@ def test_without_a_key_there_are_none() -> None:
             ask()
 
 
-def test_renewers_are_users() -> None:
-    with refused(ErrorCode.INVALID_PRINCIPAL_TYPE):
-        Store().tokens.create(ALICE, ALICE, [Principal("Group", "x")], -1, 0)
-
-
 @pytest.mark.parametrize("principal", [ALICE, BOB])
 def test_owner_and_renewers_renew(principal: Principal) -> None:
     store = Store()

@@ -21,12 +21,20 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_request, encode_response
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.message_codec import join
+from kafkalite.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
+from kafkalite.wire.messages.create_delegation_token import (
+    CreatableRenewers,
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+)
 from kafkalite.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
+from kafkalite.wire.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
+from kafkalite.wire.messages.expire_delegation_token import ExpireDelegationTokenRequest
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -34,10 +42,12 @@ from kafkalite.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequest,
     IncrementalAlterConfigsResponse,
 )
+from kafkalite.wire.messages.renew_delegation_token import RenewDelegationTokenRequest
 from tests.kafkalite.server.one_dispatcher import OneDispatcher, one_dispatcher
 
 BROKER_LOGGER, BROKER, TOPIC = 8, 4, 2
 ALICE = Principal("User", "alice", token_authenticated=True)
+BOB = Principal("User", "bob")
 
 
 class Controller:
@@ -62,6 +72,7 @@ async def ask(
     request: Any,
     api_key: ApiKey,
     request_bytes: int = 0,
+    principal: Principal = ALICE,
 ) -> Any:
     moved: list[bool] = []
 
@@ -80,7 +91,8 @@ async def ask(
         received_at=0.0,
         connection=SimpleNamespace(move_to_task=move_to_task),
     )
-    context.principal = ALICE
+    context.principal = principal
+    context.security_protocol = "SASL_PLAINTEXT"
     context.request_bytes = request_bytes
     response = await handle(asked.services, context, request)
     assert moved or not controller.asked, "only a task may wait for another node"
@@ -110,6 +122,74 @@ async def test_the_request_goes_as_it_came_and_says_whose_it_is() -> None:
         "principal_name": "alice",
         "token_authenticated": True,
     }
+
+
+def test_all_that_the_controllers_of_apache_kafka_decide_goes_to_them() -> None:
+    """KafkaApis.forwardToController; without the raft, which has none here to be asked for."""
+    decided = {each.key for each in APIS.values() if each.forwarded}
+    assert decided == {
+        *(ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS, ApiKey.CREATE_PARTITIONS),
+        *(ApiKey.CREATE_ACLS, ApiKey.DELETE_ACLS, ApiKey.ELECT_LEADERS),
+        *(ApiKey.ALTER_PARTITION_REASSIGNMENTS, ApiKey.LIST_PARTITION_REASSIGNMENTS),
+        *(ApiKey.ALTER_CLIENT_QUOTAS, ApiKey.ALTER_USER_SCRAM_CREDENTIALS),
+        *(ApiKey.UPDATE_FEATURES, ApiKey.UNREGISTER_BROKER, ApiKey.DESCRIBE_QUORUM),
+        *(ApiKey.ADD_RAFT_VOTER, ApiKey.REMOVE_RAFT_VOTER),
+        *(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS),
+        *(ApiKey.CREATE_DELEGATION_TOKEN, ApiKey.RENEW_DELEGATION_TOKEN),
+        ApiKey.EXPIRE_DELEGATION_TOKEN,
+    }
+
+
+@pytest.mark.parametrize(
+    ("api_key", "request_body"),
+    [
+        (ApiKey.CREATE_DELEGATION_TOKEN, CreateDelegationTokenRequest()),
+        (ApiKey.RENEW_DELEGATION_TOKEN, RenewDelegationTokenRequest()),
+        (ApiKey.EXPIRE_DELEGATION_TOKEN, ExpireDelegationTokenRequest()),
+    ],
+)
+async def test_only_a_broker_knows_who_may_ask_for_tokens(
+    api_key: ApiKey, request_body: object
+) -> None:
+    """A controller is asked on a connection of the broker's."""
+    controller = Controller(None)
+    with one_dispatcher() as asked:
+        response = await ask(asked, controller, request_body, api_key)
+    assert response.error_code == ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED
+    assert response.expiry_timestamp_ms == -1
+    assert controller.asked == []
+
+
+async def test_renewers_are_users_before_a_controller_is_asked() -> None:
+    group = CreatableRenewers(principal_type="Group", principal_name="g")
+    request = CreateDelegationTokenRequest(renewers=[group])
+    controller = Controller(None)
+    with one_dispatcher() as asked:
+        api_key = ApiKey.CREATE_DELEGATION_TOKEN
+        response = await ask(asked, controller, request, api_key, principal=BOB)
+    assert response.error_code == ErrorCode.INVALID_PRINCIPAL_TYPE
+    assert (response.max_timestamp_ms, controller.asked) == (-1, [])
+
+
+@pytest.mark.parametrize(
+    ("api_key", "request_body", "answer"),
+    [
+        (
+            ApiKey.CREATE_DELEGATION_TOKEN,
+            CreateDelegationTokenRequest(),
+            CreateDelegationTokenResponse(token_id="t"),
+        ),
+        (ApiKey.CREATE_ACLS, CreateAclsRequest(), CreateAclsResponse()),
+        (ApiKey.DELETE_ACLS, DeleteAclsRequest(), DeleteAclsResponse()),
+    ],
+)
+async def test_acls_and_tokens_are_the_controllers(
+    api_key: ApiKey, request_body: object, answer: object
+) -> None:
+    controller = Controller(answer)
+    with one_dispatcher() as asked:
+        assert await ask(asked, controller, request_body, api_key, principal=BOB) == answer
+    assert len(controller.asked) == 1
 
 
 async def test_without_a_controller_the_connection_is_closed() -> None:
