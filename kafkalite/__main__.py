@@ -240,10 +240,9 @@ def _run(flags: argparse.Namespace) -> int:
     clients = _client_settings(flags)
     with ExitStack() as stack:
         if flags.temporary:
-            import tempfile
+            from kafkalite.config.temporary import temporary_directory
 
-            directory = tempfile.TemporaryDirectory(prefix="kafkalite-")
-            configs["log.dirs"] = stack.enter_context(directory)
+            configs["log.dirs"] = str(stack.enter_context(temporary_directory("kafkalite-")))
         ready_files = [path for path in (flags.ready_file, own_path(os.environ)) if path]
         for path in ready_files:
             # One left behind by a kill would announce a broker that is not there yet.
