@@ -370,6 +370,8 @@ class broker(LocalKit):
         calls, clusters = self._ways()
 
         def call() -> T:
+            if clusters.default.stopping.is_set():
+                raise RuntimeError("the broker has ended")
             with lines_about(clusters.default.log_name):
                 return function()
 
@@ -378,16 +380,14 @@ class broker(LocalKit):
     def _on_nodes(self, function: Callable[[Nodes], T]) -> T:
         """Change the nodes, from another thread not amid a reset or restart."""
         calls, clusters = self._ways()
-        default = clusters.default
-        if not calls.are_needed:
-            return self._call(lambda: function(default.broker.nodes))
 
         async def do() -> T:
-            async with default.turn:
-                with lines_about(default.log_name):
-                    return function(default.broker.nodes)
+            async with clusters.default.turn:
+                return self._call(lambda: function(self._running.nodes))
 
-        return calls.finished(do())
+        if calls.are_needed:
+            return calls.finished(do())
+        return self._call(lambda: function(self._running.nodes))
 
     def _verb(self, verb: str, cluster: str, /, **fields: Any) -> Any:
         calls, clusters = self._ways()

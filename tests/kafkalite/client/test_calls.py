@@ -152,8 +152,14 @@ def test_verbs_that_come_while_the_broker_ends() -> None:
     for _ in range(5):
         b = test_broker()
         with b:
-            verbs: list[Callable[[], object]] = [b.topics, b.reset, lambda b=b: b.bootstrap]
-            threads = [threading.Thread(target=ask, args=(b, verb)) for verb in verbs * 2]
+            verbs: list[Callable[[], object]] = [
+                b.topics,
+                b.reset,
+                b.clean_now,
+                lambda b=b: b.bootstrap,
+                lambda b=b: (b.stop_node(1), b.start_node(1)),
+            ]
+            threads = [threading.Thread(target=ask, args=(b, verb)) for verb in verbs]
             for thread in threads:
                 thread.start()
         for thread in threads:
