@@ -164,7 +164,7 @@ async def test_a_node_waits_for_its_turn_to_come_back(
 async def test_a_reset_brings_back_the_nodes_that_were_removed(
     three: test_broker, going: list[int]
 ) -> None:
-    """Those that stayed keep their addresses; one that was added goes."""
+    """The addresses of the others stay; an added node goes."""
     k = three.asynchronous
     added = await k.add_node()
     for node in going:
