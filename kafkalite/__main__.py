@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 from kafkalite import __version__, version_and_build
 from kafkalite.config.flags import Parser, a_path, add_settings, mistake
 from kafkalite.config.ready_file import own_path, remove, write
+from kafkalite.config.standard_streams import open_missing, say, written
 
 if TYPE_CHECKING:
     from kafkalite.broker import Broker
@@ -169,7 +170,11 @@ def _certificate_directory(flags: argparse.Namespace) -> Path:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; returns the exit code."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    open_missing()
+    return written(lambda: _main(sys.argv[1:] if arguments is None else arguments))
+
+
+def _main(arguments: list[str]) -> int:
     if "_KAFKALITE_COMPLETE" in os.environ:
         from kafkalite.terminal.words import complete
 
@@ -240,10 +245,9 @@ def _run(flags: argparse.Namespace) -> int:
     clients = _client_settings(flags)
     with ExitStack() as stack:
         if flags.temporary:
-            import tempfile
+            from kafkalite.config.temporary import temporary_directory
 
-            directory = tempfile.TemporaryDirectory(prefix="kafkalite-")
-            configs["log.dirs"] = stack.enter_context(directory)
+            configs["log.dirs"] = str(stack.enter_context(temporary_directory("kafkalite-")))
         ready_files = [path for path in (flags.ready_file, own_path(os.environ)) if path]
         for path in ready_files:
             # One left behind by a kill would announce a broker that is not there yet.
@@ -364,9 +368,9 @@ def announce(
     bound = ",".join(listener.address for listener in broker.listeners)
     told = ",".join(listener.advertised_address for listener in broker.listeners)
     told = "" if told == bound else f", clients connect to {told}"
-    print(f"kafkalite {__version__} listens on {bound}{told}", flush=True)
+    say(f"kafkalite {__version__} listens on {bound}{told}")
     if (page_url := getattr(broker, "page_url", None)) is not None:
-        print(f"see it at {page_url}", flush=True)
+        say(f"see it at {page_url}")
 
 
 def how_to_connect(

@@ -15,33 +15,32 @@ as methods. pytest users have the fixtures of pytest_plugin.py.
 
 from __future__ import annotations
 
-import tempfile
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from uuid import UUID
 
 import trio
 
 from kafkalite.broker import Broker
+from kafkalite.client.calls import Calls
 from kafkalite.client.effects import Effects, check_effects
 from kafkalite.client.local import (
     LocalKit,
     NewCluster,
+    asked_of,
     at_once,
-    done_in,
     in_thread,
     in_trio,
     result_of,
-    started_in,
 )
 from kafkalite.client.values import text_of
 from kafkalite.config import BrokerConfig
 from kafkalite.config.profiles import profile as configs_of
+from kafkalite.config.temporary import temporary_directory
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
 from kafkalite.log.loggers import broker_named, lines_about
@@ -58,6 +57,8 @@ if TYPE_CHECKING:
 __all__ = ["Effects", "broker", "check_effects"]
 
 T = TypeVar("T")
+
+_NOT_RUNNING: Final = "the broker is not running: use it in a with statement"
 
 
 class broker(LocalKit):
@@ -101,12 +102,11 @@ class broker(LocalKit):
         self._data_dir = data_dir
         self._clusters: Clusters | None = None
         self._control: ControlPort | None = None
-        self._token: trio.lowlevel.TrioToken | None = None
+        self._calls: Calls | None = None
         self._thread: threading.Thread | None = None
         self._loop: Loop | None = None
         self._failure: list[BaseException] = []
         self._stack = AsyncExitStack()
-        self._nursery: trio.Nursery
 
     @property
     def bootstrap(self) -> str:
@@ -228,6 +228,7 @@ class broker(LocalKit):
     # In a thread
 
     def __enter__(self) -> Self:
+        self._refuse_twice()
         started: threading.Event = threading.Event()
         failure: list[BaseException] = []
         thread = threading.Thread(
@@ -243,12 +244,13 @@ class broker(LocalKit):
         return self
 
     def __exit__(self, *_: object) -> None:
-        assert self._token is not None
-        assert self._thread is not None
-        with suppress(trio.RunFinishedError):
-            self._token.run_sync_soon(self._stop)
-        self._thread.join()
-        self._thread = self._token = self._clusters = self._control = None
+        thread, self._thread = self._thread, None
+        if thread is None:
+            raise RuntimeError(_NOT_RUNNING)
+        if (calls := self._calls) is not None:
+            with suppress(RuntimeError):  # it has ended by itself, or is not of this process
+                calls.done(self._stop)
+        thread.join()
         if self._failure:
             raise self._failure[0]
 
@@ -260,7 +262,6 @@ class broker(LocalKit):
         async def run() -> None:
             async with AsyncExitStack() as stack:
                 await self._start(stack)
-                self._token = trio.lowlevel.current_trio_token()
                 started.set()
                 await self._default.ended.wait()
 
@@ -273,6 +274,7 @@ class broker(LocalKit):
         finally:
             self._loop = None
             host.close()
+            self._forget()
             started.set()
 
     # In trio, or beside asyncio
@@ -281,14 +283,18 @@ class broker(LocalKit):
         if not in_trio():
             await in_thread(self.__enter__)
             return self
-        async with AsyncExitStack() as stack:
-            await self._start(stack)
-            self._stack = stack.pop_all()
+        self._refuse_twice()
+        try:
+            async with AsyncExitStack() as stack:
+                await self._start(stack)
+                self._stack = stack.pop_all()
+        except BaseException:
+            self._forget()
+            raise
         return self
 
     async def _start(self, stack: AsyncExitStack) -> None:
-        temporary = tempfile.TemporaryDirectory(prefix="kafkalite-", ignore_cleanup_errors=True)
-        root = Path(stack.enter_context(temporary))
+        root = stack.enter_context(temporary_directory("kafkalite-"))
         placed = {} if self._data_dir is None else {"log.dirs": str(self._data_dir)}
         config = BrokerConfig({**self._properties, **placed})
         keeps = bool({"log.dirs", "log.dir"} & {*self._properties, *placed})
@@ -302,10 +308,11 @@ class broker(LocalKit):
         with lines_about(default.within):
             default.open()
             self._clusters = Clusters(default, root, config)
-            self._nursery = await stack.enter_async_context(trio.open_nursery())
-            await self._nursery.start(self._clusters.run)
+            nursery = await stack.enter_async_context(trio.open_nursery())
+            await nursery.start(self._clusters.run)
             if self._control is not None:
-                await self._nursery.start(self._control.serve, self._clusters)
+                await nursery.start(self._control.serve, self._clusters)
+            self._calls = Calls(nursery)
 
         async def end() -> None:
             default.stop()
@@ -330,13 +337,20 @@ class broker(LocalKit):
             if group.exceptions != (error,):
                 raise
         finally:
-            self._clusters = self._control = None
+            self._forget()
+
+    def _refuse_twice(self) -> None:
+        if self._clusters is not None or self._thread is not None:
+            raise RuntimeError("the broker is running already")
+
+    def _forget(self) -> None:
+        if self._calls is not None:
+            self._calls.end()
+        self._clusters = self._control = self._calls = None
 
     @property
     def _default(self) -> ControlledCluster:
-        if self._clusters is None:
-            raise RuntimeError("the broker is not running: use it in a with statement")
-        return self._clusters.default
+        return self._ways()[1].default
 
     @property
     def _running(self) -> Broker:
@@ -344,52 +358,43 @@ class broker(LocalKit):
 
     # Calls, from wherever they come
 
+    def _ways(self) -> tuple[Calls, Clusters]:
+        """The way into the loop, and what is there. Raises RuntimeError."""
+        calls, clusters = self._calls, self._clusters
+        if calls is None or clusters is None:
+            raise RuntimeError(_NOT_RUNNING)
+        return calls, clusters
+
     def _call(self, function: Callable[[], T]) -> T:
         """Call a function in the broker's loop, and wait for it."""
-        name = self._default.log_name
+        calls, clusters = self._ways()
 
         def call() -> T:
-            with lines_about(name):
+            if clusters.default.stopping.is_set():
+                raise RuntimeError("the broker has ended")
+            with lines_about(clusters.default.log_name):
                 return function()
 
-        return call() if self._token is None else done_in(self._token, call)
+        return calls.done(call) if calls.are_needed else call()
 
     def _on_nodes(self, function: Callable[[Nodes], T]) -> T:
         """Change the nodes, from another thread not amid a reset or restart."""
-        if self._token is None:
-            return self._call(lambda: function(self._running.nodes))
+        calls, clusters = self._ways()
 
         async def do() -> T:
-            async with self._default.turn:
-                with lines_about(self._default.log_name):
-                    return function(self._running.nodes)
+            async with clusters.default.turn:
+                return self._call(lambda: function(self._running.nodes))
 
-        return self._submit(do()).result()
+        if calls.are_needed:
+            return calls.finished(do())
+        return self._call(lambda: function(self._running.nodes))
 
     def _verb(self, verb: str, cluster: str, /, **fields: Any) -> Any:
-        doing = self._doing(verb, cluster, fields)
-        if self._token is None:
-            return at_once(doing, verb)
-        return self._submit(doing).result()
+        calls, clusters = self._ways()
+        doing = asked_of(clusters, verb, cluster, fields)
+        return calls.finished(doing) if calls.are_needed else at_once(doing, verb)
 
     async def _async_verb(self, verb: str, cluster: str, /, **fields: Any) -> Any:
-        doing = self._doing(verb, cluster, fields)
-        if self._token is None:
-            return await doing
-        return await result_of(self._submit(doing))
-
-    def _doing(
-        self, verb: str, cluster: str, fields: Mapping[str, Any]
-    ) -> Coroutine[Any, Any, Any]:
-        from kafkalite.control.verbs import verb_of
-
-        row = verb_of(verb)
-        assert self._clusters is not None, "the broker is not running"
-        if "cluster" in row.in_path and not row.is_of_cluster:
-            fields = {"cluster": cluster, **fields}
-        return row.run(self._clusters, cluster, row.asked(**fields))
-
-    def _submit(self, doing: Coroutine[Any, Any, T]) -> Future[T]:
-        """Do a verb as a task of the broker's loop."""
-        assert self._token is not None
-        return started_in(self._token, self._nursery, doing)
+        calls, clusters = self._ways()
+        doing = asked_of(clusters, verb, cluster, fields)
+        return await (result_of(calls.started(doing)) if calls.are_needed else doing)

@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kafkalite.cluster.operation_size import MAX_RECORDS
 from kafkalite.cluster.topic_creation import CreatedTopic, NewTopic
 from kafkalite.config.describe import describe_topic, effective_source
 from kafkalite.requests.context import RequestContext, check_time
@@ -43,32 +42,15 @@ async def handle(
     if wanted:
         check_time(request.timeout_ms)
     new_topics = await in_slices(mapped_in_steps(partial(_new_topic, context), wanted), context)
-    outcomes: Sequence[CreatedTopic | KafkaError]
-    if await in_slices(_partition_count(services, new_topics), context) > MAX_RECORDS:
-        error = KafkaError(
-            ErrorCode.POLICY_VIOLATION, "Excessively large number of partitions per request."
-        )
-        outcomes = [error] * len(new_topics)
-    else:
-        outcomes = await in_slices(
-            services.topics.creating_all(new_topics, validate_only=request.validate_only), context
-        )
+    outcomes = await in_slices(
+        services.topics.creating_all(new_topics, validate_only=request.validate_only), context
+    )
     results = await in_slices(_results(services, new_topics, outcomes), context)
     await in_slices(release([new_topics]), context)
     results += await in_slices(_repeated(counts), context)
     if counts[METADATA_TOPIC] == 1:
         results.append(_failed(METADATA_TOPIC, prohibited()))
     return CreateTopicsResponse(topics=results)
-
-
-def _partition_count(services: Services, new_topics: list[NewTopic]) -> Steps[int]:
-    total = 0
-    for some in cut(new_topics):
-        for new in some:
-            count = len(new.assignments)
-            total += count or services.config.partition_count(new.partition_count)
-        yield
-    return total
 
 
 def _repeated(counts: Counter[str]) -> Steps[list[CreatableTopicResult]]:

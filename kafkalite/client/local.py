@@ -12,6 +12,7 @@ from kafkalite.client.kit import Kit
 
 if TYPE_CHECKING:
     from kafkalite.client.async_kit import AsyncKit
+    from kafkalite.control.clusters import Clusters
 
 T = TypeVar("T")
 
@@ -50,6 +51,18 @@ class NewCluster(LocalKit):
         self.ask("clusters.delete")
 
 
+def asked_of(
+    clusters: Clusters, verb: str, cluster: str, fields: Mapping[str, Any]
+) -> Coroutine[Any, Any, Any]:
+    """A verb of one of these clusters, not begun. Raises Problem for what it may not be."""
+    from kafkalite.control.verbs import verb_of
+
+    row = verb_of(verb)
+    if "cluster" in row.in_path and not row.is_of_cluster:
+        fields = {"cluster": cluster, **fields}
+    return row.run(clusters, cluster, row.asked(**fields))
+
+
 def in_trio() -> bool:
     """Tells whether a task of trio calls."""
     try:
@@ -81,42 +94,12 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
 
 
 async def result_of(future: Future[Any]) -> Any:
-    """Wait for what another thread does, in trio or in asyncio."""
+    """Wait for what another thread does, in trio or in asyncio; who gives up cancels it."""
     if in_trio():
-        return await trio.to_thread.run_sync(future.result, abandon_on_cancel=True)
+        try:
+            return await trio.to_thread.run_sync(future.result, abandon_on_cancel=True)
+        finally:
+            future.cancel()
     import asyncio
 
     return await asyncio.wrap_future(future)
-
-
-def done_in(token: trio.lowlevel.TrioToken, function: Callable[[], T]) -> T:
-    """Call a function in a loop of another thread, and wait for it."""
-    future: Future[T] = Future()
-
-    def call() -> None:
-        try:
-            future.set_result(function())
-        except BaseException as error:  # noqa: BLE001 - raised where it was called
-            future.set_exception(error)
-
-    token.run_sync_soon(call)
-    return future.result()
-
-
-def started_in(
-    token: trio.lowlevel.TrioToken, nursery: trio.Nursery, doing: Coroutine[Any, Any, T]
-) -> Future[T]:
-    """Start a task in a loop of another thread; the future is done when the task is."""
-    future: Future[T] = Future()
-
-    async def do() -> None:
-        try:
-            future.set_result(await doing)
-        except trio.Cancelled:
-            future.set_exception(RuntimeError("the broker has ended"))
-            raise
-        except BaseException as error:  # noqa: BLE001 - raised where it was called
-            future.set_exception(error)
-
-    token.run_sync_soon(nursery.start_soon, do)
-    return future

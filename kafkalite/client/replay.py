@@ -8,7 +8,6 @@ assert not replay("orders.zip").differences
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -17,6 +16,7 @@ import msgspec
 import trio
 
 from kafkalite.config.flags import Parser, mistake
+from kafkalite.config.temporary import temporary_directory
 from kafkalite.control.problems import Problem
 from kafkalite.control.sightings import Replayed
 
@@ -33,8 +33,8 @@ def replay(path: str | Path) -> Replayed:
     from kafkalite.control.replay import replay as tell
 
     recording = read(Path(path).read_bytes())
-    with tempfile.TemporaryDirectory(prefix="kafkalite-", ignore_cleanup_errors=True) as root:
-        return trio.run(tell, recording, Path(root))
+    with temporary_directory("kafkalite-") as root:
+        return trio.run(tell, recording, root)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -33,7 +33,7 @@ from kafkalite.server.listener import (
     Listener,
     closed_if_cut_short,
     closed_socket,
-    open_node_listeners,
+    open_missing_listeners,
 )
 from kafkalite.server.loop import Loop
 from kafkalite.server.released import close_released
@@ -292,11 +292,8 @@ class ControlledCluster:
         old = self._core
         node_ids = self._config.afresh({}).node_ids
         listeners = old.broker.hand_on_listeners(node_ids)
-        there = {each.node_id for each in listeners}
-        for node_id in node_ids:
-            if node_id not in there:
-                listeners += open_node_listeners(self._config, node_id, listeners)
         with closed_if_cut_short(listeners):
+            listeners += open_missing_listeners(self._config, listeners)
             released = await old.broker.connections.release() if keeps_connections else []
             try:
                 new = await self._succeed(old, directory, clock, fill, listeners)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hmac
 import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
@@ -123,10 +123,14 @@ class ControlServer:
 
     async def _answer(self, request: HttpRequest) -> HttpResponse | HttpStream:
         self._guard(request)
-        url = urlsplit(request.target)
+        try:
+            url = urlsplit(request.target)
+        except ValueError as error:
+            raise Problem("invalid_target", f"{request.target!r}: {error}") from None
         if not url.path.startswith(f"{PREFIX}/"):
             return await self._file(request, url.path)
         if url.path == f"{PREFIX}/openapi.json":
+            _check_read_only(request.method, url.path)
             from kafkalite.control.openapi import openapi
 
             return HttpResponse(HTTPStatus.OK, msgspec.json.encode(openapi()), _JSON)
@@ -180,8 +184,7 @@ class ControlServer:
             from kafkalite.ui.page_files import PageFiles
 
             self._page = PageFiles()
-        if request.method not in ("GET", "HEAD"):
-            raise Problem("method_not_allowed", f"{request.method} is not for {path}", hint="GET")
+        _check_read_only(request.method, path)
         file = await self._page.answer(request, path)
         if file is None:
             raise Problem("not_found", f"there is no {path}", hint="the page is at /")
@@ -217,15 +220,13 @@ class ControlServer:
         for route in self._routes:
             match = route.pattern.fullmatch(path)
             if match is not None:
-                if route.verb.method == method:
+                if method in _methods_of(route.verb):
                     return route.verb, {
                         name: unquote(text) for name, text in match.groupdict().items()
                     }
-                allowed.add(route.verb.method)
+                allowed.update(_methods_of(route.verb))
         if allowed:
-            raise Problem(
-                "method_not_allowed", f"{method} is not for {path}", hint=", ".join(sorted(allowed))
-            )
+            raise _not_allowed(method, path, allowed)
         raise Problem("not_found", f"there is no {path}", hint=f"see {PREFIX}/openapi.json")
 
     async def _asked(
@@ -238,7 +239,7 @@ class ControlServer:
         if verb.has_body and (body := await request.body.whole()):
             try:
                 loaded = msgspec.json.decode(body)
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, RecursionError) as error:
                 raise Problem("invalid_json", str(error)) from None
             if not isinstance(loaded, dict):
                 raise Problem("invalid_request", "the body is to be a JSON object")
@@ -284,14 +285,36 @@ def _check_type(request: HttpRequest, wanted: str) -> None:
 
 
 def _type_of(request: HttpRequest) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip()
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def _methods_of(verb: Verb) -> tuple[str, ...]:
+    """A HEAD is for what asks for no token, as a health check may send one."""
+    return ("GET", "HEAD") if verb.name in _WITHOUT_TOKEN else (verb.method,)
+
+
+def _check_read_only(method: str, path: str) -> None:
+    """Raises Problem for a request that would change what can only be read."""
+    if method not in ("GET", "HEAD"):
+        raise _not_allowed(method, path, ("GET", "HEAD"))
+
+
+def _not_allowed(method: str, path: str, allowed: Collection[str]) -> Problem:
+    return Problem(
+        "method_not_allowed", f"{method} is not for {path}", hint=", ".join(sorted(allowed))
+    )
 
 
 _PROBLEM: Final = "application/problem+json"
 
 
 def _problem(problem: Problem) -> HttpResponse:
-    return HttpResponse(problem.status, msgspec.json.encode(problem.as_json()), _PROBLEM)
+    headers: dict[str, str] = {}
+    if problem.status is HTTPStatus.METHOD_NOT_ALLOWED:
+        headers["Allow"] = problem.hint or ""
+    if problem.status is HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
+    return HttpResponse(problem.status, msgspec.json.encode(problem.as_json()), _PROBLEM, headers)
 
 
 def _refusal(status: HTTPStatus, detail: str) -> HttpResponse:
@@ -299,7 +322,7 @@ def _refusal(status: HTTPStatus, detail: str) -> HttpResponse:
     ours."""
     if status is HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
         return _problem(Problem("too_large", detail))
-    code = "bad_request" if status < HTTPStatus.INTERNAL_SERVER_ERROR else "internal_error"
+    code = "internal_error" if status is HTTPStatus.INTERNAL_SERVER_ERROR else "bad_request"
     problem = {"code": code, "detail": detail, "status": int(status)}
     return HttpResponse(status, msgspec.json.encode(problem), _PROBLEM)
 

@@ -11,6 +11,11 @@ from msgspec import UNSET, Meta, Struct
 
 from kafkalite.control.faults.rule import Duration, Rule, When
 
+_MOST = 2**63 - 1
+Offset: TypeAlias = Annotated[int, Meta(ge=0, le=_MOST)]
+# -1: a record that has none.
+Timestamp: TypeAlias = Annotated[int, Meta(ge=-1, le=_MOST)]
+
 
 class GroupIs(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A group with so many members; `assigned`: each has acknowledged the partitions it has."""
@@ -152,7 +157,7 @@ class LoseRecords(Struct, frozen=True, forbid_unknown_fields=True):
 
     topic: str
     partition: int = 0
-    to: int = -1
+    to: Annotated[int, Meta(ge=-1, le=_MOST)] = -1
 
 
 class GapInTopic(Struct, frozen=True, forbid_unknown_fields=True):
@@ -220,7 +225,7 @@ class NewRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     key: str | None = None
     partition: int | None = 0
     headers: dict[str, str] = {}
-    timestamp: int | str | None = None
+    timestamp: Timestamp | str | None = None
     key_encoding: Encoding = "utf-8"
     value_encoding: Encoding = "utf-8"
     count: Annotated[int, Meta(ge=1, le=100_000)] = 1
@@ -256,7 +261,7 @@ class SeekGroup(Struct, frozen=True, forbid_unknown_fields=True):
 
     group: str
     topic: str
-    to: int | str | None = None
+    to: Offset | str | None = None
     partition: int | None = None
     since: int | str | None = None
 
@@ -373,7 +378,7 @@ class SeedGroup(Struct, frozen=True, forbid_unknown_fields=True):
     """A group with its offsets, by topic and partition."""
 
     id: str
-    offsets: dict[str, dict[int, int]]
+    offsets: dict[str, dict[int, Offset]]
 
 
 class Seed(Struct, frozen=True, forbid_unknown_fields=True):

@@ -15,6 +15,7 @@ from uuid import UUID
 
 from kafkalite.cluster.image import TOPIC_RESOURCE, NewPartitions, PartitionState, TopicState
 from kafkalite.cluster.new_partitions import gathered
+from kafkalite.cluster.operation_size import checking_partition_count
 from kafkalite.cluster.topic_creation import (
     CreatedTopic,
     Growth,
@@ -141,6 +142,10 @@ class Topics:
         records: list[object] = []
         planned: list[int] = []
         results: list[CreatedTopic | KafkaError] = []
+        try:
+            yield from checking_partition_count(self._cluster.config, new_topics)
+        except KafkaError as error:
+            return [error] * len(new_topics)
         try:
             for new in new_topics:
                 try:

@@ -5,15 +5,13 @@ From what is wanted come the broker's configs, and ready-made settings for clien
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from kafkalite.config import ConfigError
+from kafkalite.config.temporary import directory_of
 
 AUTO: Final = "auto"
 _PACKAGE: Final = "org.apache.kafka.common.security"
@@ -89,9 +87,7 @@ def files_in(directory: Path) -> Files:
 
 def temporary_files(owner: object, host: str) -> Files:
     """Files as `make_files` has them, for as long as `owner` lives."""
-    directory = tempfile.mkdtemp(prefix="kafkalite-tls-")
-    weakref.finalize(owner, shutil.rmtree, directory, ignore_errors=True)
-    return make_files(Path(directory), host)
+    return make_files(directory_of(owner, "kafkalite-tls-"), host)
 
 
 def secured(

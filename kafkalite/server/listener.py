@@ -108,6 +108,19 @@ def open_listeners(config: BrokerConfig) -> list[Listener]:
         raise
 
 
+def open_missing_listeners(config: BrokerConfig, there: Sequence[Listener]) -> list[Listener]:
+    """Bind the listeners of the configured nodes that are not there. Raises StartError."""
+    if not there:
+        return open_listeners(config)
+    like = [each for each in there if each.node_id == there[-1].node_id]
+    opened: list[Listener] = []
+    with closed_if_cut_short(opened):
+        for node_id in sorted({*config.node_ids} - {each.node_id for each in there}):
+            like = open_node_listeners(config, node_id, like)
+            opened += like
+    return opened
+
+
 def open_node_listeners(
     config: BrokerConfig, node_id: int, like: Sequence[Listener]
 ) -> list[Listener]:

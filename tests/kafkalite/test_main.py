@@ -148,6 +148,15 @@ def opened_when_read(pipe: Path) -> int:
             time.sleep(0.01)
 
 
+def until_it_reads(pid: int) -> None:
+    """Wait until a process sleeps in the read of a pipe. Python would not see a signal that comes
+    just before, as the read waits for good.
+    """
+    deadline = time.monotonic() + 5
+    while "pipe" not in Path(f"/proc/{pid}/wchan").read_text() and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, None)]
@@ -161,6 +170,7 @@ def test_a_signal_in_the_start(tmp_path: Path, number: signal.Signals, status: i
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stderr is not None
         with open(opened_when_read(held), "w") as config:
+            until_it_reads(process.pid)
             process.send_signal(number)
             if status is None:
                 config.write("num.partitions=none")

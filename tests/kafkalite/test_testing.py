@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from kafkalite.server.listener import StartError
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import Record, build_batch, iterate_batches, iterate_records
@@ -167,3 +168,57 @@ async def test_an_exception_inside_comes_out_as_it_is() -> None:
             raise ZeroDivisionError
     with pytest.raises(RuntimeError, match="not running"):
         print(test_broker().bootstrap)
+
+
+async def test_a_thread_beside_the_callers_own_loop() -> None:
+    """The broker is changed in its loop, from whichever thread that is asked for."""
+    async with test_broker() as b:
+
+        def fill() -> int:
+            b.create_topic("t")
+            b.produce("t", "1")
+            b.stop_node(1)
+            b.start_node(1)
+            return len(b.wait.records("t", 1) and b.records("t"))
+
+        assert await trio.to_thread.run_sync(fill) == 1
+        b.create_topic("u")
+        assert [topic.name for topic in await b.asynchronous.topics()] == ["t", "u"]
+
+
+def not_running(b: test_broker) -> None:
+    for ask in (b.topics, b.reset, lambda: b.bootstrap, lambda: b.create_topic("t")):
+        with pytest.raises(RuntimeError, match="the broker is not running"):
+            ask()
+    with pytest.raises(RuntimeError, match="the broker is not running"):
+        b.__exit__()
+
+
+def test_verbs_are_for_a_broker_that_runs() -> None:
+    b = test_broker()
+    not_running(b)
+    for _ in range(2):
+        with b:
+            with pytest.raises(RuntimeError, match="the broker is running already"):
+                b.__enter__()
+            assert b.topics() == []
+        not_running(b)
+
+
+async def test_the_callers_own_loop_has_one_of_a_broker() -> None:
+    b = test_broker()
+    for _ in range(2):
+        async with b:
+            with pytest.raises(RuntimeError, match="the broker is running already"):
+                await b.__aenter__()
+            assert b.topics() == []
+        not_running(b)
+
+
+def test_a_broker_that_did_not_start_may_be_tried_again(tmp_path: Path) -> None:
+    b = test_broker(data_dir=tmp_path)
+    with test_broker(data_dir=tmp_path), pytest.raises(StartError, match="in use"):
+        b.__enter__()
+    not_running(b)
+    with b:
+        assert b.topics() == []

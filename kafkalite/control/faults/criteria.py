@@ -49,8 +49,10 @@ def _spelled_out(value: Mapping[str, object], field: str) -> Predicate:
 def _regular_expression(pattern: object, field: str) -> Predicate:
     import re2
 
+    options = re2.Options()
+    options.log_errors = False
     try:
-        compiled = re2.compile(str(pattern))
+        compiled = re2.compile(str(pattern), options)
     except re2.error as error:
         told = error.args[0] if error.args else ""  # of bytes
         reason = told.decode("utf-8", "replace") if isinstance(told, bytes) else told

@@ -109,11 +109,16 @@ def test_plain_http(asked: Asked, k: Client) -> None:
         ("POST", "/clusters/default/reset", {"keeps": []}, {}, 400, "invalid_request"),
         ("POST", "/clusters/default/clock/advance", {"by": "soon"}, {}, 400, "invalid_duration"),
         ("PATCH", "/clusters", None, {}, 405, "method_not_allowed"),
+        ("POST", "/openapi.json", {}, {}, 405, "method_not_allowed"),
+        ("DELETE", "/openapi.json", None, {}, 405, "method_not_allowed"),
         ("GET", "/nothing", None, {}, 404, "not_found"),
         ("GET", "/clusters/none", None, {}, 404, "not_found"),
         ("GET", "/clusters/default/topics/t/records?count=many", None, {}, 400, "invalid_request"),
         pytest.param(
             "POST", "/clusters/default/seed", b"[" * (1 << 21), {}, 413, "too_large", id="2 MB"
+        ),
+        pytest.param(
+            "POST", "/clusters/default/seed", b"[" * 100_000, {}, 400, "invalid_json", id="deep"
         ),
     ],
 )
@@ -129,6 +134,46 @@ def test_what_is_refused(
     told, problem = asked(method, path, body, **headers)
     assert (told, problem["code"]) == (status, code)
     assert problem["detail"]
+
+
+def headers_of(asked: Asked, method: str, path: str, **headers: str) -> tuple[int, dict[str, str]]:
+    """The status and the headers of an answer, whose body must be there, or not, as it says."""
+    connection = http.client.HTTPConnection(asked.address, timeout=10)
+    connection.request(method, path, headers=headers)
+    answer = connection.getresponse()
+    assert bool(answer.read()) == (method != "HEAD")
+    connection.close()
+    return answer.status, dict(answer.getheaders())
+
+
+def test_a_refusal_says_in_its_headers_what_is_allowed(asked: Asked) -> None:
+    status, headers = headers_of(asked, "PATCH", "/v1/openapi.json")
+    assert (status, headers["Allow"]) == (405, "GET, HEAD")
+    token = f"Bearer {asked.token}"
+    status, headers = headers_of(asked, "PATCH", "/v1/clusters", Authorization=token)
+    assert (status, headers["Allow"]) == (405, "GET, POST")
+    status, headers = headers_of(asked, "GET", "/v1/clusters")
+    assert (status, headers["WWW-Authenticate"]) == (401, "Bearer")
+
+
+@pytest.mark.parametrize("path", ["/v1/health", "/v1/openapi.json"])
+def test_what_asks_for_no_token_is_there_by_head(asked: Asked, path: str) -> None:
+    status, headers = headers_of(asked, "HEAD", path)
+    assert status == 200
+    assert headers["Content-Length"] == headers_of(asked, "GET", path)[1]["Content-Length"]
+
+
+def test_a_type_is_the_same_in_capital_letters(asked: Asked) -> None:
+    given = {"Content-Type": "Application/JSON; charset=utf-8"}
+    assert asked("POST", "/clusters/default/topics", {"topic": "t"}, **given)[0] == 200
+
+
+@pytest.mark.parametrize("target", ["http://[x/", "//[x/v1/health"])
+def test_a_target_that_is_none_is_refused(asked: Asked, target: str) -> None:
+    host, _, port = asked.address.rpartition(":")
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
+        connection.sendall(f"GET {target} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+        assert connection.recv(65536).startswith(b"HTTP/1.1 400")
 
 
 def test_nothing_of_it_is_imported_at_start() -> None:

@@ -29,6 +29,11 @@ from kafkalite.testing import broker
         (lambda k: k.fault("Fetch", request={"ack": 1}, do=drop.after), "has no field 'ack'"),
         (lambda k: k.preset("lost_akc"), "there is no preset 'lost_akc' (lost_ack, "),
         (lambda k: k.spy("fulll"), "mode is 'fulll': it is off or on or full"),
+        (lambda k: k.group("g").seek("t", -5), "to is -5: expected"),
+        (lambda k: k.group("g").seek("t", 2**63), f"to is {2**63}"),
+        (lambda k: k.ask("topics.lose", topic="t", to=-2), "to is -2: expected"),
+        (lambda k: k.produce("t", "1", timestamp=2**70), f"timestamp is {2**70}"),
+        (lambda k: k.produce("t", "1", timestamp=-2), "timestamp is -2: expected"),
         (lambda k: k.ask("topics.lst"), "there is no verb 'topics.lst'"),
     ],
 )
@@ -51,10 +56,14 @@ def test_a_mistake_is_a_problem(k: broker, mistake: Callable[[Any], object], tol
             lambda k: k.seed({"topics": [{"name": "t", "records": [{"valu": "x"}]}]}),
             "topics.0.records.0 has no field 'valu' (did you mean 'value'?)",
         ),
+        (
+            lambda k: k.seed({"groups": [{"id": "g", "offsets": {"t": {0: -1}}}]}),
+            "Expected `int` >= 0 - at `$.groups[0].offsets",
+        ),
         (lambda k: k.wait.until({"topic": {"nme": "t"}}), "topic has no field 'nme'"),
     ],
 )
-def test_a_field_that_is_not_known(k: broker, mistake: Callable[[Any], object], told: str) -> None:
+def test_what_a_value_may_not_be(k: broker, mistake: Callable[[Any], object], told: str) -> None:
     with pytest.raises(msgspec.ValidationError) as caught:
         mistake(k)
     assert told in str(caught.value)

@@ -56,3 +56,9 @@ def test_what_means_nothing_is_refused_by_its_field(written: object) -> None:
     with pytest.raises(Problem, match=r"^group") as caught:
         predicate(written, field="group")
     assert caught.value.code == "invalid_match"
+
+
+def test_a_wrong_expression_is_told_once(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(Problem, match="missing"):
+        predicate({"re": "("}, field="topic")
+    assert capfd.readouterr().err == ""

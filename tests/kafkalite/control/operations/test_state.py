@@ -160,6 +160,24 @@ async def test_a_node_waits_for_its_turn_to_come_back(
     assert up(three)[2] is True
 
 
+@pytest.mark.parametrize("going", [[2], [1, 2], [1, 2, 3]])
+async def test_a_reset_brings_back_the_nodes_that_were_removed(
+    three: test_broker, going: list[int]
+) -> None:
+    """The addresses of the others stay; an added node goes."""
+    k = three.asynchronous
+    added = await k.add_node()
+    for node in going:
+        await k.remove_node(node)
+    stayed = {each.node: each.address for each in three.nodes() if each.node != added}
+    for _ in range(2):
+        await k.reset()
+        addresses = {each.node: each.address for each in three.nodes()}
+        assert up(three) == {1: True, 2: True, 3: True}
+        assert addresses | stayed == addresses
+        three.create_topic("t", replication_factor=3)
+
+
 async def test_the_only_node_stays(broker: test_broker) -> None:
     with pytest.raises(Problem) as caught:
         await broker.asynchronous.remove_node(1)

@@ -11,6 +11,7 @@ from kafkalite.control.problems import Problem
 from kafkalite.control.questions import NewRecord
 from kafkalite.faults import errno
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.errors import KafkaError
 from tests.kafkalite.transactional import TOPIC, Transactional
 
 # Background work never comes by itself: what is seen is what was asked for.
@@ -29,6 +30,10 @@ async def test_a_topic_is_made_listed_and_deleted(broker: test_broker) -> None:
     with pytest.raises(Problem, match=r"topic b/d is not created") as caught:
         await k.create_topic("b/d")
     assert caught.value.code == "refused"
+    with pytest.raises(Problem, match="Excessively large number of partitions"):
+        await k.create_topic("many", 2**31 - 1)
+    with pytest.raises(KafkaError, match="Excessively large number of partitions"):
+        broker.create_topic("many", 10_001)
     await k.delete_topic("t")
     assert await k.topics() == []
     with pytest.raises(Problem, match="no topic 't'"):
