@@ -56,7 +56,8 @@ _MOST_BRIEF_REFUSED: Final = 1000
 _unpack_header: Final = Struct(">qi4xBIhiqqqhii").unpack_from
 # Typed: its numbers are no objects in the compiled build.
 _Header: TypeAlias = tuple[int, int, int, int, int, int, int, int, int, int, int, int]
-# A larger difference of timestamps is validation.py's. It is a machine word in the compiled build.
+# A larger difference of timestamps is validation.py's. It is a machine word in the compiled build,
+# and the most negative one is REFUSED.
 _MOST_DELTA: Final = 2**62 - 1
 # Found without a look into a table of names, there.
 _crc32c: Final = checksum.crc32c
@@ -130,6 +131,7 @@ def _accept(
         and 0 < count == last_offset_delta + 1
         and NO_TIMESTAMP <= max_timestamp <= now_ms + config.message_timestamp_after_max_ms
         and lowest <= largest <= _MOST_DELTA
+        and largest >= -_MOST_DELTA
         and (producer_id <= NO_PRODUCER_ID or base_sequence >= 0)
         and crc == _crc32c(under_crc)
         and (
@@ -180,10 +182,12 @@ def _walk_compressed(
 ) -> int:
     """Walk over compressed records. Raises TakesLong as `_decompressed` does."""
     data = memoryview(under_crc)[_RECORDS_UNDER_CRC:]
-    if not _is_known(codec, data):
+    if codec > Compression.ZSTD:
         return REFUSED
     if most_bytes == MOST_BRIEF_BYTES and has_many_parts(Compression(codec), data):
         raise TakesLong
+    if not _is_known(codec, data):
+        return REFUSED
     with Scratch() as buffer:
         try:
             size = decompress_into(Compression(codec), data, buffer)

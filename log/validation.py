@@ -32,6 +32,8 @@ from kafkalite.wire.record_batch import (
     LOG_OVERHEAD,
     MAGIC,
     MAGIC_POSITION,
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
     NO_TIMESTAMP,
     TRANSACTIONAL_FLAG,
     Record,
@@ -109,6 +111,7 @@ def validate(
                 raise _unexpected("key is skipped in PartialDefaultRecord")
         max_timestamp = largest
     if is_rewritten:
+        _check_producer(batch)
         batch = _rewritten(batch, target, config, is_as_usual=is_as_usual)
         _check_size(batch, config, name)
     if batch.size_bytes > config.segment_bytes:
@@ -197,6 +200,16 @@ def _check_header(batch: RecordBatch, name: str) -> None:
         )
 
 
+def _check_producer(batch: RecordBatch) -> None:
+    """Of a batch that is written anew (MemoryRecordsBuilder.validateProducerState)."""
+    is_odd = batch.is_transactional
+    if batch.producer_id != NO_PRODUCER_ID:
+        has_sequence = batch.base_sequence >= 0 or batch.is_control
+        is_odd = batch.producer_epoch == NO_PRODUCER_EPOCH or not has_sequence
+    if is_odd:
+        raise _unexpected("A producer without an id, an epoch or a sequence")
+
+
 def _codec(batch: RecordBatch) -> Compression:
     """The batch's codec. Kafka has no error code for one that it does not know."""
     number = batch.attributes & COMPRESSION_MASK
@@ -212,8 +225,7 @@ def _timestamp(batch: RecordBatch, record: ReadRecord) -> int:
     return _as_int64(batch.base_timestamp + record.timestamp_delta)
 
 
-def _as_int64(value: int) -> int:
-    """The value as Java's long arithmetic has it: it wraps."""
+def _as_int64(value: int) -> int:  # as Java's long wraps
     return (value + 2**63) % 2**64 - 2**63
 
 
@@ -238,8 +250,7 @@ def _checked_records(
     smallest, largest = 2**63 - 1, -(2**63)
     is_consecutive = True
     errors: list[RecordError] = []
-    error_count = 0
-    code = ErrorCode.INVALID_RECORD
+    error_count, code = 0, ErrorCode.INVALID_RECORD
     for i, record in enumerate(_read(batch, skips_contents=is_kept)):
         timestamp = _timestamp(batch, record)
         smallest, largest = min(smallest, timestamp), max(largest, timestamp)
@@ -351,19 +362,15 @@ def _begins_at_base_timestamp(data: bytes) -> bool:
 
 
 def _level(codec: Compression, config: LogConfig) -> int | None:
-    levels = {
-        Compression.GZIP: config.compression_gzip_level,
-        Compression.LZ4: config.compression_lz4_level,
-        Compression.ZSTD: config.compression_zstd_level,
-    }
-    return levels.get(codec)
+    gzip, lz4 = config.compression_gzip_level, config.compression_lz4_level
+    zstd = config.compression_zstd_level
+    return {Compression.GZIP: gzip, Compression.LZ4: lz4, Compression.ZSTD: zstd}.get(codec)
 
 
 def _stamp(batch: RecordBatch, config: LogConfig, max_timestamp: int, now_ms: int) -> AcceptedBatch:
     """The batch with the timestamp type that its topic asks for, and its largest timestamp."""
     attributes = batch.attributes
-    wanted = 0
-    log_append_time_ms = NO_TIMESTAMP
+    wanted, log_append_time_ms = 0, NO_TIMESTAMP
     if config.log_append_time:
         wanted = LOG_APPEND_TIME_FLAG
         max_timestamp = log_append_time_ms = now_ms

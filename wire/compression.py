@@ -258,7 +258,7 @@ def _snappy_into(data: memoryview, buffer: bytearray | mmap.mmap) -> int:
 
 def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:
     """The one raw block, or those of xerial's stream."""
-    if bytes(data[:8]) != XERIAL_MAGIC:
+    if len(data) < len(_XERIAL_HEADER) or bytes(data[:8]) != XERIAL_MAGIC:
         yield data
         return
     position = len(_XERIAL_HEADER)
@@ -267,7 +267,7 @@ def _snappy_blocks(data: memoryview) -> Iterator[memoryview]:
             raise DecompressionError("snappy: the size of a block is cut short")
         (size,) = _INT32.unpack_from(data, position)
         position += 4
-        if size < 0 or position + size > len(data):
+        if size <= 0 or position + size > len(data):  # an empty block is none, for Java
             raise DecompressionError(f"snappy: block of {size} bytes at {position} is cut short")
         yield data[position : position + size]
         position += size

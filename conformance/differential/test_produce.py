@@ -106,11 +106,26 @@ BATCHES: dict[str, bytes | None] = {
     "a producer without a sequence": batch(producer_id=7, producer_epoch=0, base_sequence=-1),
     "unknown codec": patched(batch(), 21, "h", 7),
     "garbage instead of gzip": patched(batch(), 21, "h", 1),
+    "magic -1": patched(batch(), 16, "b", -1),
+    "length beyond an int32": patched(batch(), 8, "i", 2**31 - 12),
+    "zeros behind it": batch() + bytes(30),
+    "few zeros behind it": batch() + bytes(12),
+    "too few bytes behind it": batch() + bytes(11),
+    "magic 3 behind it": batch() + patched(batch(), 16, "b", 3)[:20],
+    "length beyond an int32 behind it": batch() + patched(batch(), 8, "i", 2**31 - 1)[:20],
+    "few zeros": bytes(12),
+    "of a transaction, cut short": batch(
+        is_transactional=True, producer_id=5, producer_epoch=0, base_sequence=0
+    )[:-1],
 }
+# Those that are the whole request's fault.
+OF_ALL = ["length 0", "length negative", "magic 3", "half a header", "magic -1"] + [
+    each for each in BATCHES if "int32" in each or "codec" in each or "zeros" in each
+]
 
 
 @pytest.mark.parametrize("version", [3, 8, 11, LAST])
-@pytest.mark.parametrize("bad", ["length 0", "length negative", "magic 3", "half a header"])
+@pytest.mark.parametrize("bad", OF_ALL)
 def test_a_bad_batch_beside_good_ones(pair: Pair, topic: str, version: int, bad: str) -> None:
     """A batch that cannot be read at all fails the whole request, with or without the topic."""
     pair.create_topic(topic, 2)

@@ -145,6 +145,30 @@ def _raw_snappy(codec: Compression, now_ms: int) -> dict[str, Any]:
     return {"outer": bytes(cramjam.snappy.compress_raw(three()))}
 
 
+def _parts(codec: Compression, now_ms: int) -> dict[str, Any]:
+    data = three()
+    return {"outer": compress(codec, data[:20]) + compress(codec, data[20:])}
+
+
+def _block_of_nothing(codec: Compression, now_ms: int) -> dict[str, Any]:
+    """Between two blocks of lz4, behind the last of snappy."""
+    if codec is Compression.SNAPPY:
+        return {"outer": compress(codec, three()) + bytes(4)}
+    if codec is not Compression.LZ4:
+        return {}
+    first, rest = (compress(codec, part) for part in (three()[:20], three()[20:]))
+    return {"outer": first[:-4] + b"\0\0\0\x80" + rest[7:]}
+
+
+def _snappy_version(codec: Compression, now_ms: int) -> dict[str, Any]:
+    """And a header key that makes the broker read record by record."""
+    data = three(headers=varint(1) + field(b"\xff") + field(b""))
+    if codec is not Compression.SNAPPY:
+        return {"inner": data}
+    stream = compress(codec, data)
+    return {"outer": stream[:8] + bytes(4) + stream[12:]}
+
+
 KINDS: dict[str, Kind] = {
     "good": _header(),
     "noise for records": _inner(b"\x10" + noise(100)),
@@ -237,6 +261,22 @@ KINDS: dict[str, Kind] = {
     "linked blocks of lz4": _lz4(0, level=9, content_checksum=False, block_linked=True),
     "wrong content checksum of lz4": _lz4(1, level=9, content_checksum=True, block_linked=False),
     "one block of snappy": _raw_snappy,
+    "compressed data in two streams": _parts,
+    "a block of nothing": _block_of_nothing,
+    "snappy of version 0": _snappy_version,
+    "half a stream behind compressed data": _outer(lambda data: data + data[: len(data) // 2]),
+    "an odd record, and compressed data without their last byte": lambda codec, now_ms: {
+        "outer": compress(codec, three(key=field(b"key", 2**20)))[:-1]
+    },
+    "an odd record, and noise behind compressed data": lambda codec, now_ms: {
+        "outer": compress(codec, three(key=field(b"key", -5), headers=varint(-1))) + noise(40)
+    },
+    "noise at the end of time": _inner(
+        b"\x10" + noise(100), base_timestamp=2**63 - 1, max_timestamp=-1
+    ),
+    "records at the end of time": _inner(
+        three(timestamp_delta=7), base_timestamp=2**63 - 1, max_timestamp=-1
+    ),
 }
 """Every kind by name; without a codec, what is odd about compression is a good batch, or other
 noise."""

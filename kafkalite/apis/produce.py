@@ -37,6 +37,7 @@ from kafkalite.replica.produced_batches import (
     are_named_twice,
     check_shape,
     each_once,
+    fails_the_request,
     is_transactional,
     look_at,
     look_at_all,
@@ -288,14 +289,16 @@ def _refusal(
     """The error for all partitions, before one is looked at (KafkaApis.handleProduceRequest)."""
     transactional_id, _, _, topics = request
     if batches.unreadable is not None:
-        return KafkaError(ErrorCode.CORRUPT_MESSAGE, batches.unreadable)
-    if not batches.has_transactional:
-        return None
-    if transactional_id is None:
+        return batches.unreadable
+    if batches.has_transactional and transactional_id is None:
         return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    of_known = partial(_only_known, services, context)
+    if not batches.are_whole and (
+        yield from fails_the_request(topics, context.api_version, of_known)
+    ):
+        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if len(batches.producers) < 2:
         return None
-    of_known = partial(_only_known, services, context)
     known = yield from look_at_all(topics, context.api_version, of_known)
     if len(known.producers) < 2:
         return None

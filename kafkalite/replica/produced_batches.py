@@ -26,6 +26,7 @@ from kafkalite.wire.record_batch import (
     LOG_OVERHEAD,
     LOW_ATTRIBUTES_POSITION,
     MAGIC,
+    MAGIC_POSITION,
     TRANSACTIONAL_FLAG,
 )
 
@@ -36,10 +37,13 @@ _NOT_THERE: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOP
 _FIRST_ZSTD_VERSION: Final = 7
 # A batch from byte 8: int32 length of what follows it, int32 leader epoch, int8 magic; then
 # uint32 checksum, int16 attributes.
-_unpack_length_and_magic: Final = Struct(">i4xB").unpack_from
+_unpack_length: Final = Struct(">i").unpack_from
+_unpack_length_and_magic: Final = Struct(">i4xb").unpack_from
 _unpack_up_to_attributes: Final = Struct(">i4xB4xH").unpack_from
 _UP_TO_MAGIC_BYTES: Final = 17
 _SMALLEST_LENGTH: Final = 14
+# The size of a larger one is no int32.
+_LARGEST_LENGTH: Final = 2**31 - 1 - LOG_OVERHEAD
 _ZSTD: Final = 4
 
 # Producer id and epoch. An id whose first byte is this or more is negative: there is no producer.
@@ -59,7 +63,7 @@ class Batches(NamedTuple):
     their headers; a batch without an id has none (ReplicaManager.handleProduceAppend).
     """
 
-    unreadable: str | None
+    unreadable: KafkaError | None
     are_whole: bool
     has_transactional: bool
     producers: frozenset[bytes] | set[bytes]
@@ -102,6 +106,8 @@ def look_at(
                 are_whole = False
                 if not has_transactional and (problem := _unreadable(records)):
                     return Batches(problem, are_whole, has_transactional, producers)
+                if length + LOG_OVERHEAD > size or magic != MAGIC:
+                    continue  # no batch, or one of a format without transactions
             elif attributes & COMPRESSION_MASK >= _ZSTD and api_version < _FIRST_ZSTD_VERSION:
                 are_whole = False
             if attributes & TRANSACTIONAL_FLAG:
@@ -165,7 +171,7 @@ def _shape_error(records: InMemory | None, api_version: int) -> KafkaError | Non
 
 def may_be_refused(batches: Batches, transactional_id: str | None) -> bool:
     """True if a request may be refused as a whole for its batches."""
-    return batches.unreadable is not None or (
+    return not batches.are_whole or (
         batches.has_transactional and (transactional_id is None or len(batches.producers) > 1)
     )
 
@@ -197,37 +203,68 @@ def is_transactional(records: InMemory) -> bool:
 def check_shape(records: InMemory | None, api_version: int) -> InMemory:
     """The one whole v2 batch in `records`. The leader of the partition is checked after that.
 
-    Raises KafkaError with INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE or, as
-    Apache Kafka does for a codec it does not know, UNKNOWN_SERVER_ERROR
-    (ProduceRequest.validateRecords). Bytes after it that are no whole batch are left out.
+    Raises KafkaError with INVALID_RECORD, CORRUPT_MESSAGE, UNSUPPORTED_COMPRESSION_TYPE, or
+    UNKNOWN_SERVER_ERROR, which is the whole request's error: Apache Kafka has no code for a length
+    beyond an int32, or for a codec that it does not know (ProduceRequest.validateRecords). Bytes
+    after the batch that are no whole batch are left out.
     """
-    if records is None or len(records) < _UP_TO_MAGIC_BYTES:
+    if records is None or (size := _size_of_batch(records)) is None:
         raise KafkaError(ErrorCode.INVALID_RECORD)
-    if _unreadable(records) is not None:
-        # Without the words: Kafka keeps the exception's error only.
-        raise KafkaError(ErrorCode.CORRUPT_MESSAGE)
-    length, magic = _unpack_length_and_magic(records, 8)
-    size = LOG_OVERHEAD + length
-    if size > len(records) or magic != MAGIC:
+    if records[MAGIC_POSITION] != MAGIC:
         raise KafkaError(ErrorCode.INVALID_RECORD)
     if api_version < _FIRST_ZSTD_VERSION:
         _check_codec(records[LOW_ATTRIBUTES_POSITION] & COMPRESSION_MASK)
     if size < len(records):
-        if _is_whole(records[size:]):
+        if _size_of_batch(records[size:]) is not None:
             raise KafkaError(ErrorCode.INVALID_RECORD)
         records = records[:size]
     return records
 
 
-def _unreadable(records: InMemory) -> str | None:
-    """Kafka's words for a length or a magic that no batch has (ByteBufferLogInputStream)."""
+def fails_the_request(
+    topics: Sequence[TopicProduceDataRow],
+    api_version: int,
+    choose: Callable[[TopicProduceDataRow], TopicProduceDataRow],
+) -> Steps[bool]:
+    """True if `check_shape` finds an error of the whole request, in what `choose` leaves."""
+    for topic in topics:
+        _, _, partitions = choose(topic)
+        for some in cut(partitions):
+            for _, records in some:
+                error = _shape_error(records, api_version)
+                if error is not None and error.code is ErrorCode.UNKNOWN_SERVER_ERROR:
+                    return True
+            yield
+    return False
+
+
+def _size_of_batch(records: InMemory) -> int | None:
+    """The size of the batch at the beginning; None if it is not whole. Raises KafkaError."""
+    if (error := _unreadable(records)) is not None:
+        # Without the words: Kafka keeps the exception's error only.
+        raise KafkaError(error.code)
     if len(records) < _UP_TO_MAGIC_BYTES:
         return None
-    length, magic = _unpack_length_and_magic(records, 8)
+    length, _ = _unpack_length_and_magic(records, 8)
+    size: int = LOG_OVERHEAD + length
+    return size if size <= len(records) else None
+
+
+def _unreadable(records: InMemory) -> KafkaError | None:
+    """The error of a length or a magic that no batch has (ByteBufferLogInputStream)."""
+    if len(records) < LOG_OVERHEAD:
+        return None
+    (length,) = _unpack_length(records, 8)
     if length < _SMALLEST_LENGTH:
-        return f"Record size {length} is less than the minimum record overhead ({_SMALLEST_LENGTH})"
-    if magic > MAGIC:
-        return f"Invalid magic found in record: {magic}"
+        text = f"Record size {length} is less than the minimum record overhead ({_SMALLEST_LENGTH})"
+        return KafkaError(ErrorCode.CORRUPT_MESSAGE, text)
+    if len(records) < _UP_TO_MAGIC_BYTES:
+        return None
+    _, magic = _unpack_length_and_magic(records, 8)
+    if not 0 <= magic <= MAGIC:
+        return KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Invalid magic found in record: {magic}")
+    if length > _LARGEST_LENGTH:
+        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     return None
 
 
@@ -237,13 +274,6 @@ def _check_codec(codec: int) -> None:
         raise KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)
     if codec > _ZSTD:
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-def _is_whole(records: InMemory) -> bool:
-    if len(records) < _UP_TO_MAGIC_BYTES:
-        return False
-    length, _ = _unpack_length_and_magic(records, 8)
-    return bool(len(records) >= LOG_OVERHEAD + length)
 
 
 def refuse_instead(

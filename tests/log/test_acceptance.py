@@ -232,6 +232,15 @@ def test_negative_timestamps_need_validation(timestamp: int, is_accepted: bool) 
     assert (accept(batch, LogConfig(), NOW_MS) is not None) is is_accepted
 
 
+def test_no_difference_of_timestamps_lets_anything_pass() -> None:
+    """The walk over records returns the most negative one for records that are odd."""
+    odd = bytearray(build_batch([Record(timestamp=NOW_MS, value=b"value")]))
+    odd[-8:] = b"garbage!"
+    struct.pack_into(">qq", odd, 27, 2**63 - 1, -1)
+    odd[CRC_POSITION : CRC_POSITION + 4] = crc32c(odd[21:]).to_bytes(4)
+    assert accept(odd, LogConfig(), NOW_MS) is None
+
+
 def test_a_wrong_checksum_needs_validation() -> None:
     for position in range(17, len(GOOD)):
         odd = bytearray(GOOD)

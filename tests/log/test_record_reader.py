@@ -107,6 +107,14 @@ ANSWERS = {
     "linked blocks of lz4": "...S. ...S. ...S.",
     "wrong content checksum of lz4": "..... ..... .....",
     "one block of snappy": "..... ..... .....",
+    "compressed data in two streams": "...R. ...R. ...R.",
+    "a block of nothing": "..SR. ..SR. ..SR.",
+    "snappy of version 0": "..... ..... .....",
+    "half a stream behind compressed data": "RRS.. RRS.. RRS..",
+    "an odd record, and compressed data without their last byte": "RSSSS RSSSS RRSRR",
+    "an odd record, and noise behind compressed data": "RRSRR RRSRR RRSRR",
+    "noise at the end of time": "RRRRR RRRRR RRRRR",
+    "records at the end of time": "TTTTT TTTTT .SSSS",
 }
 
 

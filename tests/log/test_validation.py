@@ -140,6 +140,22 @@ def test_the_producers_bytes_are_kept(codec: Compression) -> None:
     assert (validated.last_offset_delta, validated.log_append_time_ms) == (1, -1)
 
 
+@pytest.mark.parametrize(
+    "producer",
+    [
+        {"producer_id": -2, "producer_epoch": 0, "base_sequence": -1},
+        {"producer_id": 5, "producer_epoch": -1, "base_sequence": 0},
+        {"is_transactional": True},
+    ],
+    ids=["no sequence", "no epoch", "no id"],
+)
+def test_a_batch_is_written_anew_for_a_producer_as_it_should_be(producer: dict[str, Any]) -> None:
+    records = batch(b"k", **producer)
+    check(records)
+    error = refused(records, LogConfig(compression_type="gzip"))
+    assert error.code == ErrorCode.UNKNOWN_SERVER_ERROR
+
+
 @pytest.mark.parametrize("codec", Compression)
 def test_log_append_time_is_stamped(codec: Compression) -> None:
     config = LogConfig(message_timestamp_type="LogAppendTime")

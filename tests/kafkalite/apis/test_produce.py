@@ -136,6 +136,16 @@ async def test_what_cannot_be_read_at_all_takes_the_others_with_it(client, topic
         assert answer.error_message == "Invalid magic found in record: 3"
 
 
+async def test_a_codec_that_there_is_none_of_takes_the_others_with_it(client, topic: str) -> None:
+    """Before version 7, where Apache Kafka looks at the codec first, and has no error for it."""
+    good, odd = batch(b"good"), batch(b"a")
+    odd = odd[:22] + b"\7" + odd[23:]
+    for answer in await outcomes(client, produce(topic, {0: good, 1: odd}), 6):
+        assert (answer.error_code, answer.base_offset) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1)
+    first, _ = await outcomes(client, produce(topic, {0: good, 5: odd}), 6)
+    assert first.error_code == ErrorCode.NONE, "there is no such partition"
+
+
 async def test_zstd_needs_version_7(client, topic: str) -> None:
     from kafkalite.wire.compression import Compression
 

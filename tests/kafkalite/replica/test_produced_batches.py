@@ -9,7 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalite.replica.produced_batches import check_shape, is_transactional, look_at
+from kafkalite.replica.produced_batches import (
+    check_shape,
+    fails_the_request,
+    is_transactional,
+    look_at,
+)
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import Record, build_batch
 
@@ -68,6 +74,14 @@ NO_CODEC = with_byte(WHOLE, LOW_ATTRIBUTES, 5)
         (ZSTD + ZSTD, 6, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE),
         (ZSTD + ZSTD, 7, ErrorCode.INVALID_RECORD),
         (NO_CODEC, 6, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (with_byte(WHOLE, MAGIC, 255), 9, ErrorCode.CORRUPT_MESSAGE),
+        (bytes(12), 9, ErrorCode.CORRUPT_MESSAGE),
+        (bytes(11), 9, ErrorCode.INVALID_RECORD),
+        (with_length(WHOLE, 2**31 - 13), 9, ErrorCode.INVALID_RECORD),
+        (with_length(WHOLE, 2**31 - 12), 9, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (WHOLE + bytes(12), 9, ErrorCode.CORRUPT_MESSAGE),
+        (WHOLE + FUTURE[:17], 9, ErrorCode.CORRUPT_MESSAGE),
+        (WHOLE + with_length(WHOLE, 2**31 - 12), 9, ErrorCode.UNKNOWN_SERVER_ERROR),
     ],
     ids=[
         "null",
@@ -83,6 +97,14 @@ NO_CODEC = with_byte(WHOLE, LOW_ATTRIBUTES, 5)
         "two of zstd too early",
         "two of zstd",
         "no codec",
+        "magic -1",
+        "few zeros",
+        "fewer zeros",
+        "the largest length",
+        "length beyond an int32",
+        "zeros behind it",
+        "magic 3 behind it",
+        "length beyond an int32 behind it",
     ],
 )
 def test_what_is_refused(records: bytes | None, version: int, code: ErrorCode) -> None:
@@ -148,9 +170,33 @@ def test_a_batch_without_a_producer_id_has_no_producer() -> None:
 
 def test_an_unreadable_batch_before_any_transaction_is_told() -> None:
     """Kafka looks for a transaction batch by batch, and stops at the first there is."""
-    assert looked(FUTURE, transactional()).unreadable == "Invalid magic found in record: 3"
+    assert looked(FUTURE, transactional()).unreadable.message == "Invalid magic found in record: 3"
+    negative = looked(with_byte(WHOLE, MAGIC, 255)).unreadable
+    assert negative.message == "Invalid magic found in record: -1"
     assert looked(transactional(), FUTURE).unreadable is None
     assert looked(with_length(WHOLE, 0)[:30]).unreadable is not None
+
+
+def test_a_batch_cut_short_is_of_no_transaction() -> None:
+    for records in (transactional()[:-1], with_byte(transactional(), MAGIC, 1)):
+        assert not looked(records).has_transactional
+    assert looked(transactional() + WHOLE).has_transactional
+
+
+@pytest.mark.parametrize(
+    ("records", "version", "fails"),
+    [
+        (WHOLE, 3, False),
+        (WHOLE + WHOLE, 3, False),
+        (NO_CODEC, 6, True),
+        (NO_CODEC, 7, False),
+        (WHOLE + with_length(WHOLE, 2**31 - 1), 9, True),
+    ],
+)
+def test_what_fails_a_whole_request(records: bytes, version: int, fails: bool) -> None:
+    topics: Any = [("t", None, [(0, WHOLE), (1, records)])]
+    assert at_once(fails_the_request(topics, version, lambda topic: topic)) is fails
+    assert at_once(fails_the_request(topics, version, lambda topic: ("t", topic[1], []))) is False
 
 
 @given(st.binary(max_size=80), st.integers(0, 13))
