@@ -200,10 +200,7 @@ class Topics:
             raise error
 
     def deleting(self, topic_ids: Iterable[UUID]) -> WaitingSteps[dict[UUID, KafkaError]]:
-        """Delete topics; those that do not exist any more are passed over.
-
-        The errors are those of topics that are still there: the metadata cannot be written.
-        """
+        """Delete topics that exist. Errors are of those that stay: no metadata can be written."""
         return self.changes.do(deleting(self._cluster, self._logs, self._by_id, topic_ids))
 
     def growing(self, growth: Growth, *, validate_only: bool = False) -> WaitingSteps[None]:
