@@ -157,10 +157,10 @@ class LogReader(LogState):
         return None
 
     def max_timestamp_offset(self) -> TimestampAndOffset | None:
-        """The first record with the largest timestamp of the log; None if no record has one.
+        """The first record with the largest timestamp of the log, which is -1 if none has a time.
 
-        It may lie before the log start, while its segment is there (Kafka's UnifiedLog does not
-        look). Raises KafkaError(CORRUPT_MESSAGE).
+        None if there is no record. It may lie before the log start, while its segment is there
+        (Kafka's UnifiedLog does not look). Raises KafkaError(CORRUPT_MESSAGE).
         """
         self.check_online()
         try:
@@ -169,8 +169,7 @@ class LogReader(LogState):
                 return None
             _have_times(segments)
             latest = max(segments, key=lambda segment: segment.largest.timestamp)
-            timestamp = latest.largest.timestamp
-            return latest.find_timestamp(timestamp, latest.base_offset) if timestamp >= 0 else None
+            return latest.find_timestamp(latest.largest.timestamp, latest.base_offset)
         except OSError as error:
             raise self.storage_error(error) from error
 
