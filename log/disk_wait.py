@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from threading import Lock
 from typing import NamedTuple, TypeVar
 
@@ -24,6 +24,13 @@ class Step(NamedTuple):
 
     size_bytes: int = 0
     work: Callable[[], None] | None = None
+
+
+def run_steps(steps: Iterator[Step]) -> None:
+    """Take all steps in one go, and run their work."""
+    for step in steps:
+        if step.work is not None:
+            step.work()
 
 
 class DiskWait:

@@ -143,7 +143,8 @@ class LogReader(LogState):
 
         Kafka looks into one segment only, the first with such a record, even if that one was
         deleted with DeleteRecords: then there is none, whatever is behind it. A segment without a
-        time goes by its file's: its time index may be lost, or Kafka's cleaner has emptied it. Raises KafkaError(CORRUPT_MESSAGE).
+        time goes by its file's: its time index may be lost, or Kafka's cleaner has emptied it.
+        Raises KafkaError(CORRUPT_MESSAGE).
         """
         self.check_online()
         try:
