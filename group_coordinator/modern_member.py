@@ -26,7 +26,7 @@ STATIC_LEAVE_EPOCH = -2
 
 
 class MemberState(Enum):
-    """How far a member is on the way to its target. modern_records.py has its number in the log."""
+    """The state of a member. modern_records.py has its number in the log."""
 
     STABLE = "stable"
     UNREVOKED = "unrevoked"

@@ -36,7 +36,9 @@ class CheckedBatch:
                 records, config, name=self._log.name, origin=AppendOrigin.CLIENT, now_ms=now_ms
             )
         except KafkaError as error:
-            self._found = error
+            # Its traceback knows this object, which knows the error: such a circle, with all that
+            # was decompressed, would be there until the collector comes.
+            self._found = error.with_traceback(None)
 
     def appending(self, append: Callable[[], None]) -> Generator[Callable[[], None] | None]:
         """Check the batch, write most of it if it is large, and `append` it, in steps.
@@ -51,10 +53,15 @@ class CheckedBatch:
 
     def __call__(self) -> AcceptedBatch:
         self.check()
-        assert self._found is not None
-        if isinstance(self._found, KafkaError):
-            raise self._found
-        return self._found
+        found = self._found
+        assert found is not None
+        if isinstance(found, KafkaError):
+            self._found = None
+            try:
+                raise found
+            finally:
+                del found  # no circle, as above
+        return found
 
 
 class CheckFirst(Exception):

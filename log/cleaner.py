@@ -21,7 +21,7 @@ from typing import NamedTuple
 from kafkalite.log.checkpoints import TopicPartition, offsets_if_sound, write_offsets
 from kafkalite.log.config import FOREVER
 from kafkalite.log.directory import LogDirectory
-from kafkalite.log.disk_wait import DiskWait, Step
+from kafkalite.log.disk_wait import DiskWait, Step, run_steps
 from kafkalite.log.files import CLEANER_CHECKPOINT
 from kafkalite.log.log import Log
 from kafkalite.log.loggers import logger_of
@@ -126,8 +126,6 @@ class Cleaner:
 
     def clean_at_once(self) -> bool:
         """Clean one log that has a dirty part, due or not, in one go; False if none has."""
-        from kafkalite.log.compaction import run_steps
-
         for cleanable in self._all_cleanable():
             if cleanable is not None and cleanable.cleanable_bytes:
                 run_steps(self._clean(cleanable))

@@ -8,8 +8,7 @@ several small ones become one. A new segment takes the place of the old ones by 
 A batch keeps its first and last offset. It stays as it is if all its records do. It stays, emptied,
 if it is a producer's last batch, whose sequence is needed, or a segment's last batch. Without the
 latter consumers could not go on to the log's end, and recovery might take the gap between two
-segments for a loss. (Kafka keeps only the last batch of a round. The others have neither producer nor
-time here: a transaction has no data in them.)
+segments for a loss. (Kafka keeps only the last batch of a round.)
 Tombstones, and markers of transactions without data, get a delete horizon when they are first met
 in the clean part, and go when it has passed.
 
@@ -59,13 +58,6 @@ LARGE_BYTES = 1 << 20
 
 class CleaningAborted(Exception):
     """The log was truncated, deleted or went offline while it was cleaned."""
-
-
-def run_steps(steps: Iterator[Step]) -> None:
-    """Take all steps in one go, and run their work."""
-    for step in steps:
-        if step.work is not None:
-            step.work()
 
 
 class Compaction:
@@ -297,11 +289,8 @@ class Compaction:
                     yield from self._step()
                 kept += part if batch.is_control else self._still_valid(part, batch, horizon_ms)
         if not kept:
-            if must_stay:
-                return _emptied(batch), batch.max_timestamp
-            if batch.next_offset == self._group_end:
-                return _end_of_segment(batch), NO_TIMESTAMP
-            return None
+            stays = must_stay or batch.next_offset == self._group_end
+            return _emptied(batch, is_needed=must_stay) if stays else None
         has_tombstones = any(record[3] < 0 for record in kept)
         if horizon_ms is None and (has_tombstones or is_marker_without_data):
             horizon_ms = self._now_ms + self._log.config.delete_retention_ms
@@ -385,30 +374,24 @@ def _is_last_of_producer(batch: RecordBatch, producers: dict[int, ProducerEntry]
     return batch.is_control and batch.producer_epoch == entry.producer_epoch
 
 
-def _emptied(batch: RecordBatch) -> bytes:
-    return pack_batch(
+def _emptied(batch: RecordBatch, *, is_needed: bool) -> tuple[bytes, int]:
+    """A batch that only ends a segment keeps its offsets, and belongs to no transaction."""
+    rest = {"max_timestamp": NO_TIMESTAMP}
+    if is_needed:
+        rest = {
+            "max_timestamp": batch.max_timestamp,
+            "attributes": batch.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON_FLAG),
+            "producer_id": batch.producer_id,
+            "producer_epoch": batch.producer_epoch,
+            "base_sequence": batch.base_sequence,
+        }
+    data = pack_batch(
         b"",
         base_offset=batch.base_offset,
         last_offset_delta=batch.last_offset_delta,
         record_count=0,
         base_timestamp=NO_TIMESTAMP,
-        max_timestamp=batch.max_timestamp,
-        attributes=batch.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON_FLAG),
-        producer_id=batch.producer_id,
-        producer_epoch=batch.producer_epoch,
-        base_sequence=batch.base_sequence,
         partition_leader_epoch=batch.partition_leader_epoch,
+        **rest,
     )
-
-
-def _end_of_segment(batch: RecordBatch) -> bytes:
-    """A batch of nothing, from no producer and in no transaction, that has the batch's offsets."""
-    return pack_batch(
-        b"",
-        base_offset=batch.base_offset,
-        last_offset_delta=batch.last_offset_delta,
-        record_count=0,
-        base_timestamp=NO_TIMESTAMP,
-        max_timestamp=NO_TIMESTAMP,
-        partition_leader_epoch=batch.partition_leader_epoch,
-    )
+    return data, rest["max_timestamp"]

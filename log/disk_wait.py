@@ -26,6 +26,13 @@ class Step(NamedTuple):
     work: Callable[[], None] | None = None
 
 
+def run_steps(steps: Iterator[Step]) -> None:
+    """Take all steps in one go, and run their work."""
+    for step in steps:
+        if step.work is not None:
+            step.work()
+
+
 class DiskWait:
     """Work that several threads may call: the first does it, the others wait for its end. A call
     raises no OSError: `error` is the one that the work raised.

@@ -143,7 +143,8 @@ class LogReader(LogState):
 
         Kafka looks into one segment only, the first with such a record, even if that one was
         deleted with DeleteRecords: then there is none, whatever is behind it. A segment without a
-        time goes by its file's: its time index may be lost, or Kafka's cleaner has emptied it. Raises KafkaError(CORRUPT_MESSAGE).
+        time goes by its file's: its time index may be lost, or Kafka's cleaner has emptied it.
+        Raises KafkaError(CORRUPT_MESSAGE).
         """
         self.check_online()
         try:
@@ -157,10 +158,10 @@ class LogReader(LogState):
         return None
 
     def max_timestamp_offset(self) -> TimestampAndOffset | None:
-        """The first record with the largest timestamp of the log; None if no record has one.
+        """The first record with the largest timestamp of the log, which is -1 if none has a time.
 
-        It may lie before the log start, while its segment is there (Kafka's UnifiedLog does not
-        look). Raises KafkaError(CORRUPT_MESSAGE).
+        None if there is no record. It may lie before the log start, while its segment is there
+        (Kafka's UnifiedLog does not look). Raises KafkaError(CORRUPT_MESSAGE).
         """
         self.check_online()
         try:
@@ -169,8 +170,7 @@ class LogReader(LogState):
                 return None
             _have_times(segments)
             latest = max(segments, key=lambda segment: segment.largest.timestamp)
-            timestamp = latest.largest.timestamp
-            return latest.find_timestamp(timestamp, latest.base_offset) if timestamp >= 0 else None
+            return latest.find_timestamp(latest.largest.timestamp, latest.base_offset)
         except OSError as error:
             raise self.storage_error(error) from error
 

@@ -23,15 +23,16 @@ def in_map_order(keys: Iterable[str], room_for: int = 16) -> list[str]:
     `room_for` is the capacity that it was made with. Keys of one bucket keep their order.
     """
     different = list(dict.fromkeys(keys))
+    return sorted(different, key=lambda key: map_bucket(key, len(different), room_for))
+
+
+def map_bucket(key: str, count: int, room_for: int = 16) -> int:
+    """The place of a key's bucket in a java.util.HashMap or HashSet of `count` keys."""
     capacity = 1 << (room_for - 1).bit_length()
-    while len(different) * 4 > capacity * 3:
+    while count * 4 > capacity * 3:
         capacity *= 2
-
-    def bucket(key: str) -> int:
-        code = java_hash_code(key)
-        return (code ^ code >> 16) & (capacity - 1)
-
-    return sorted(different, key=bucket)
+    code = java_hash_code(key)
+    return (code ^ code >> 16) & (capacity - 1)
 
 
 def in_timeline_order(keys: Collection[str]) -> list[str]:

@@ -125,6 +125,10 @@ def quota(entity: Entity, *ops: tuple[str, float | None]) -> EntryDataRequest:
         ((("user", ""),), [("producer_byte_rate", 5.0)]),
         ((("user", "u"),), [("producer_byte_rate", None)]),
         ((("user", "nobody"),), [("producer_byte_rate", None)]),
+        ((("user", "u"),), [("producer_byte_rate", 1.5), ("nonsense", 1.0)]),
+        ((("user", "u"),), [("producer_byte_rate", 1.5), ("nope", 1.0)]),
+        ((("user", "u"),), [("nonsense", 1.0), ("producer_byte_rate", 1.5), ("other", 2.0)]),
+        ((("user", "u"),), [(f"nonsense-{number}", 1.0) for number in range(14)]),
     ],
     ids=str,
 )

@@ -56,6 +56,15 @@ def test_times_and_their_special_names(pair: Pair, topic: str, version: int) -> 
             pair.ask(ApiKey.LIST_OFFSETS, version, request)
 
 
+def test_records_without_a_time(pair: Pair, topic: str) -> None:
+    pair.create_topic(topic)
+    for timestamps in ((-1, -1), (-1,), (-1, 7), (7,)):
+        records = build_batch([Record(timestamp=t, value=b"v") for t in timestamps])
+        pair.ask(ApiKey.PRODUCE, 12, producing(topic, 12, records))
+        for timestamp in (*range(0, -6, -1), 7, 8):
+            pair.ask(ApiKey.LIST_OFFSETS, 11, listing(topic, when(timestamp)))
+
+
 @pytest.mark.parametrize("offset", [1, 4, 6, 7, 8])
 def test_times_of_deleted_records(pair: Pair, topic: str, offset: int) -> None:
     """The largest timestamp may be that of a record before the log start, other times may not."""

@@ -23,6 +23,7 @@ from kafkalite.security.quotas import (
     USER,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
+from kafkalite.wire.java_order import map_bucket
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def plan_quota_changes(
     addresses: Mapping[str, str],
 ) -> Steps[list[object]]:
     """The records for changed quotas of one entity. `addresses` has those of hosts that may be
-    named. Raises KafkaError(INVALID_REQUEST)."""
+    named. Raises KafkaError(INVALID_REQUEST): of several errors the one that Kafka meets first, in
+    the order of a hash table."""
     by_key: dict[str, QuotaChange] = {}
     for change in changes:
         yield
@@ -87,15 +89,20 @@ def plan_quota_changes(
     keys = _keys_for(entity, addresses)
     present = cluster.image.quotas.get(entity, {})
     records: list[object] = []
+    refused: tuple[int, KafkaError] | None = None
     for change in by_key.values():
         yield
-        if change.value is None:
-            if change.key in present:
-                records.append(_record(entity, change))
-            continue
-        _check_value(keys, change.key, change.value)
+        if change.value is not None:
+            try:
+                _check_value(keys, change.key, change.value)
+            except KafkaError as error:
+                bucket = map_bucket(change.key, len(by_key), room_for=len(by_key))
+                if refused is None or bucket < refused[0]:
+                    refused = bucket, error
         if present.get(change.key) != change.value:
             records.append(_record(entity, change))
+    if refused is not None:
+        raise refused[1]
     return records
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from kafkalite.log.compaction import Compaction, run_steps
-from kafkalite.log.disk_wait import Step
+from kafkalite.log.compaction import Compaction
+from kafkalite.log.disk_wait import Step, run_steps
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:

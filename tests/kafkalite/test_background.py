@@ -62,7 +62,7 @@ def fill_beyond_retention(running: broker) -> None:
 
 
 async def test_the_cleaner_sees_to_the_retention_of_compacted_topics() -> None:
-    """As in Apache Kafka, whatever log.retention.check.interval.ms is."""
+    """It does not wait for log.retention.check.interval.ms, as in Apache Kafka."""
     never = 86_400_000
     config = {
         "log.cleaner.backoff.ms": 10,

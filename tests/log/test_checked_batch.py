@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import struct
+import weakref
 from typing import Any
 
 import cramjam
@@ -133,3 +135,22 @@ def test_what_was_found_wrong_is_raised_by_the_append(disk: Any) -> None:
         log.append(bytes(records), leader_epoch=0, checked=batch)
     assert caught.value.code is ErrorCode.CORRUPT_MESSAGE
     assert log.log_end_offset == 0
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_a_refused_batch_leaves_nothing_behind(disk: Any, codec: Compression) -> None:
+    """Its memory is free at once: the collector would leave a circle for long."""
+    log = disk.log(config=LARGE)
+    records = large(codec, 120 << 20)
+    gc.collect()
+    gc.disable()
+    try:
+        checked = CheckedBatch(records, log)
+        with pytest.raises(KafkaError) as caught:
+            log.append(records, leader_epoch=0, checked=checked)
+        assert caught.value.code == ErrorCode.MESSAGE_TOO_LARGE
+        gone = weakref.ref(checked)
+        del caught, checked
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -16,10 +16,9 @@ from typing import Any
 import pytest
 
 from kafkalite.log.cleaner import Cleaner
-from kafkalite.log.compaction import run_steps
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
-from kafkalite.log.disk_wait import Waits, without_threads
+from kafkalite.log.disk_wait import Waits, run_steps, without_threads
 from kafkalite.log.files import UnsyncedFiles
 from kafkalite.log.flushing import Flush
 from kafkalite.log.future_log import LogMove

@@ -53,6 +53,22 @@ async def test_quotas_that_are_refused(
     assert text.startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("others", "words"),
+    [
+        (["nope"], "Invalid configuration key nope"),
+        (["nope", "x"], "Invalid configuration key x"),
+    ],
+)
+async def test_of_several_errors_the_one_that_kafka_meets_first_is_told(
+    client: Any, others: list[str], words: str
+) -> None:
+    """In the order of Java's hash table, not in that of the request."""
+    unknown = dict.fromkeys(others, 1.0)
+    for ops in ({"producer_byte_rate": 1.5, **unknown}, {**unknown, "producer_byte_rate": 1.5}):
+        assert await alter(client, {"user": "u"}, **ops) == (42, words)
+
+
 async def test_an_entity_that_is_named_again_is_refused_and_changed_all_the_same(
     client: Any,
 ) -> None:
