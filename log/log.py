@@ -352,5 +352,6 @@ class Log(LogReader):
             _logger.warning("%s: deleted, and was gone already", self.directory)
             return False
         self.offline_reason = "deleted"
+        self.is_renamed = True
         self.directory = target
         return True

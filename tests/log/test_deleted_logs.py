@@ -122,6 +122,21 @@ def test_a_directory_that_was_removed_needs_no_removal(
         assert directory.failure is None
 
 
+def test_a_job_that_comes_too_late_for_a_deleted_log_says_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has begun before the deletion: a flush, a round of compaction."""
+    with opened(tmp_path) as directory:
+        log = directory.open_log("t", 0, LogConfig(file_delete_delay_ms=0))
+        append(log, b"x")
+        directory.delete_log("t", 0)
+        list(directory.remove_deleted())
+        error = log.storage_error(FileNotFoundError(errno.ENOENT, "No such file or directory"))
+        assert error.message == "t-0: deleted"
+        assert caplog.messages == []
+        assert directory.failure is None
+
+
 def test_each_deleted_log_is_renamed_in_a_step_of_its_own(tmp_path: Path) -> None:
     with opened(tmp_path) as directory:
         for i in range(3):
