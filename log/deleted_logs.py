@@ -42,15 +42,16 @@ class DeletedLogs:
         self._trouble = trouble
         # Logs whose files are still open. Each is freed in steps of its own, which takes time.
         self._open: list[Log] = []
-        # Logs whose directories still have their names.
-        self._named: dict[Path, Log] = {}
+        # Logs whose directories still have their names, and their names to come. An error names
+        # both, and is said once.
+        self._named: dict[Path, tuple[Log, Path]] = {}
         # A heap: (when to remove, path)
         self._renamed: list[tuple[int, Path]] = []
 
     def add(self, log: Log) -> None:
         """Take a log out of use; the next `move_away` renames its directory, closes its files."""
         log.offline_reason = "deleted"
-        self._named[log.directory] = log
+        self._named[log.directory] = log, log.directory.with_name(deleted_directory(log.name))
 
     def add_directory(self, path: Path) -> None:
         """Remove a directory, renamed already, with the next `remove`."""
@@ -65,16 +66,16 @@ class DeletedLogs:
     def make_way(self, path: Path) -> None:
         """Free a deleted log's path for another. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         if path in self._named:
-            self._rename(self._named[path])
+            self._rename(path)
 
     def move_away(self) -> Iterator[object]:
         """Rename the directories of the logs that were deleted, one a step; then close their
         files."""
         for path in list(self._named):
-            log = self._named.get(path)
+            log, _ = self._named.get(path, (None, None))
             if log is not None and not log.must_keep_name and not self._has_failed():
                 with suppress(KafkaError):  # logged where it was raised, and tried again
-                    self._rename(log)
+                    self._rename(path)
             del log
             yield path
         while self._open:
@@ -84,12 +85,13 @@ class DeletedLogs:
             if log in self._open:
                 self._open.remove(log)
 
-    def _rename(self, log: Log) -> None:
-        before = log.directory
-        path = log.delete()
-        del self._named[before]
+    def _rename(self, path: Path) -> None:
+        log, target = self._named[path]
+        is_there = log.delete(target)
+        del self._named[path]
         self._open.append(log)
-        heappush(self._renamed, (self._now_ms() + log.config.file_delete_delay_ms, path))
+        if is_there:
+            heappush(self._renamed, (self._now_ms() + log.config.file_delete_delay_ms, target))
 
     def remove(self) -> Iterator[object]:
         """Remove the directories whose delay has passed; a step that can be called removes one.

@@ -65,8 +65,9 @@ class DirectoryCheckpoints:
     def begin_anew(self, key: TopicPartition) -> None:
         """A new log has nothing of the offsets of an earlier one of its name. Raises OSError."""
         self.forget(key)
-        for write in self.forgotten():
-            write()
+        if key in self._forgotten:
+            for write in self.forgotten():
+                write()
 
     def forgotten(self) -> Iterator[Callable[[], None]]:
         """Functions that bring the files up to date, as `steps`, if a log was forgotten: a new one

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING
 
 from kafkalite.log.accepted_batch import PIECE_BYTES
 from kafkalite.log.disk_wait import DiskWait, Pieces, Waits, without_threads
-from kafkalite.log.truncation import truncate_fully
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import iterate_batches
 
@@ -126,7 +125,7 @@ class LogMove:
         if future.log_end_offset < source.log_start_offset:
             first_offset = self._first_offset()
             if future.log_end_offset < first_offset:
-                truncate_fully(future, first_offset, future.now_ms())
+                future.start_over_at(first_offset)
         size = 0
         if not self.is_caught_up:
             size = yield from self._copying(max(future.log_end_offset, source.log_start_offset))

@@ -17,8 +17,8 @@ from kafkalite.log.acceptance import accept
 from kafkalite.log.accepted_batch import AcceptedBatch, as_accepted
 from kafkalite.log.append_info import AppendInfo, as_duplicate
 from kafkalite.log.disk_wait import Pieces, Waits, without_threads
-from kafkalite.log.files import deleted_directory
 from kafkalite.log.flushing import Flush
+from kafkalite.log.loggers import logger_of
 from kafkalite.log.producer_entry import BatchMetadata
 from kafkalite.log.producer_state import AppendOrigin, CompletedTransaction
 from kafkalite.log.reading import LogReader, ReadResult
@@ -38,6 +38,8 @@ from kafkalite.wire.record_batch import (
     RecordBatch,
     iterate_batches,
 )
+
+_logger = logger_of(__name__)
 
 __all__ = ["AppendInfo", "AppendOrigin", "Log", "ReadResult"]
 
@@ -336,16 +338,20 @@ class Log(LogReader):
         """Take note that everything written is on the disk now."""
         self.recovery_point = self.log_end_offset
 
-    def delete(self) -> Path:
-        """Rename the log's directory to `...-delete`, to be removed later; returns its new path.
+    def delete(self, target: Path) -> bool:
+        """Rename the log's directory to `target`, to be removed later; False if it is gone.
 
-        Its files are still to be closed; slices being sent keep their bytes.
+        Its files are still to be closed; slices being sent keep their bytes. Raises KafkaError.
         """
-        target = self.directory.with_name(deleted_directory(self.name))
         try:
             self.files.rename(self.directory, target)
         except OSError as error:
-            raise self.storage_error(error) from error
+            is_gone = isinstance(error, FileNotFoundError)
+            if not is_gone or not self.files.is_directory(self.directory.parent):
+                raise self.storage_error(error) from error
+            _logger.warning("%s: deleted, and was gone already", self.directory)
+            return False
         self.offline_reason = "deleted"
+        self.is_renamed = True
         self.directory = target
-        return target
+        return True

@@ -84,6 +84,8 @@ class LogState:
         self.flush_wanted_to = 0
         # The name of the directory may not be on the disk: the log has been moved.
         self.has_new_name = False
+        # The directory was given the name of a deleted log's.
+        self.is_renamed = False
         # The log that took this one's place, after a move.
         self.successor: LogState | None = None
         # Flushes that failed: what they should have covered may not be on the disk.
@@ -189,7 +191,12 @@ class LogState:
             )
 
     def storage_error(self, error: OSError) -> KafkaError:
-        """The client's error for `error`. The log goes offline unless the trouble may pass."""
+        """The client's error for `error`. The log goes offline unless the trouble may pass.
+
+        A log that is on its way off the disk may lose its files to another thread at any time.
+        """
+        if self.is_renamed and error.errno in ERRORS_OF_A_FILE:
+            return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.name}: {self.offline_reason}")
         if error.errno not in PASSING_ERRORS:
             self.offline_reason = str(error)
             _logger.error("%s: offline: %s", self.directory, error)

@@ -31,11 +31,16 @@ class SaidOnce:
         logged, too.
         """
         text = f"{type(error).__name__}: {error}"
+        is_of_a_file = isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError)
+        key = text
+        if isinstance(error, OSError) and error.errno is not None and not is_of_a_file:
+            # A full disk is met by every file on it: the first one stands for all.
+            key = f"{type(error).__name__}: {error.errno}"
         now = time.monotonic()
-        last = self._last.get(text)
+        last = self._last.get(key)
         if len(self._last) >= _MOST_REMEMBERED:
             self._last.clear()
-        self._last[text] = now
+        self._last[key] = now
         quiet_seconds = max(_QUIET_SECONDS, 2.5 * tried_every_seconds)
         if last is not None and now - last < quiet_seconds:
             return

@@ -21,11 +21,12 @@ def truncate(log: LogState, offset: int) -> None:
         truncate_fully(log, offset, log.now_ms())
         return
     log.cleaning = None
-    # Out of the log at once: the same names may be needed again.
+    # Off the disk at once: the same names may be needed again. One that cannot be unlinked stays in
+    # the log, and is tried again.
     for segment in reversed(list(log.segments)):
         if segment.base_offset > offset:
-            log.segments.remove(segment)
             segment.unlink()
+            log.segments.remove(segment)
             log.segment_changed("deleted", segment.base_offset, "it is truncated")
     _ended_at(log, log.segments.active.truncate_to(offset))
 
@@ -35,11 +36,14 @@ def truncate_fully(log: LogState, offset: int, now_ms: int) -> None:
     log.cleaning = None
     # First, so that a crash leaves no producer whose batches are gone.
     log.snapshots.remove_all()
+    # All of them before any leaves the table: a log has a segment, also after an error.
+    for segment in log.segments:
+        segment.unlink()
+    empty = LogSegment.create(log.directory, offset, log.open_files, now_ms=now_ms)
     for segment in log.segments:
         log.segments.remove(segment)
-        segment.unlink()
         log.segment_changed("deleted", segment.base_offset, "it is truncated")
-    log.segments.add(LogSegment.create(log.directory, offset, log.open_files, now_ms=now_ms))
+    log.segments.add(empty)
     log.log_start_offset = offset
     log.leader_epochs.truncate_from_end(0)
     _ended_at(log, offset)

@@ -270,10 +270,13 @@ class Partition:
 
     def check_in_sync(self) -> None:
         """Refuse an append with acks=all while fewer replicas are in sync than min.insync.replicas
-        asks for. Raises KafkaError(NOT_ENOUGH_REPLICAS)."""
+        asks for. Raises KafkaError: NOT_ENOUGH_REPLICAS, or KAFKA_STORAGE_ERROR where none is in
+        sync because the log is offline."""
         in_sync, needed = len(self.in_sync_replicas), self.needed_in_sync
         if in_sync >= needed:
             return
+        if self.is_here:
+            self.log.check_online()
         raise KafkaError(
             ErrorCode.NOT_ENOUGH_REPLICAS,
             f"{in_sync} replicas of {self.topic}-{self.index} are in sync, min.insync.replicas "

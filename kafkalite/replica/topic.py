@@ -1,19 +1,22 @@
-"""One topic with its open partitions, and what opens their logs."""
+"""One topic with its open partitions, what opens their logs, and the end of topics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
 from kafkalite.cluster.image import NO_LEADER, NewPartitions
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.log.loggers import logger_of
-from kafkalite.requests.slices import Steps
+from kafkalite.requests.slices import Steps, WaitingSteps, release
 from kafkalite.requests.topic_names import INTERNAL_TOPICS
+from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 
 if TYPE_CHECKING:
+    from kafkalite.cluster.cluster import Cluster
     from kafkalite.cluster.image import PartitionState, TopicState
     from kafkalite.config import BrokerConfig
     from kafkalite.log.config import LogConfig
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition
 
 logger = logger_of(__name__)
+
+TOPICS_AT_ONCE: Final = 500  # that come or go in one change
 
 
 class PartitionLogs(Protocol):
@@ -112,3 +117,40 @@ def log_configs(config: BrokerConfig, topic: Topic) -> Callable[[int], LogConfig
         if properties
     }
     return lambda node_id: of_their_own.get(node_id, common)
+
+
+def deleting(
+    cluster: Cluster, logs: PartitionLogs, by_id: Mapping[UUID, Topic], topic_ids: Iterable[UUID]
+) -> WaitingSteps[dict[UUID, KafkaError]]:
+    """Delete topics; those that do not exist any more are passed over.
+
+    The errors are those of topics that are still there: the metadata cannot be written.
+    """
+    going = [topic for topic in map(by_id.get, topic_ids) if topic is not None]
+    failed: dict[UUID, KafkaError] = {}
+    gone: list[Topic] = []
+    for start in range(0, len(going), TOPICS_AT_ONCE):
+        some = going[start : start + TOPICS_AT_ONCE]
+        try:
+            yield from cluster.writing(
+                [RemoveTopicRecord(topic_id=topic.topic_id) for topic in some]
+            )
+        except KafkaError as error:
+            failed.update((topic.topic_id, error) for topic in some)
+        else:
+            gone += some
+    yield from _ending(logs, gone)
+    held = [[*topic.partitions, *topic.states] for topic in gone]
+    going.clear()
+    gone.clear()
+    yield from release(held)
+    return failed
+
+
+def _ending(logs: PartitionLogs, gone: Sequence[Topic]) -> WaitingSteps[None]:
+    for topic in gone:
+        tell_of_end(topic)
+        for partition in topic.partitions:
+            partition.deleted()
+            logs.delete(partition.topic, partition.index, partition.log)
+            yield None

@@ -27,14 +27,15 @@ from kafkalite.log.loggers import logger_of
 from kafkalite.log.said_once import SaidOnce
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topic import (
+    TOPICS_AT_ONCE,
     PartitionLogs,
     Topic,
     assigned_here,
+    deleting,
     log_configs,
     telling_of_growth,
     without_partitions,
 )
-from kafkalite.replica.topic_deletion import TOPICS_AT_ONCE, deleting
 from kafkalite.requests.in_turn import InTurn
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once, in_slices, release
 from kafkalite.wire.errors import ErrorCode, KafkaError

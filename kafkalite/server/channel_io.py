@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import errno
+from typing import TYPE_CHECKING, Final
 
+from kafkalite.log.log_state import ERRORS_OF_A_FILE, PASSING_ERRORS
 from kafkalite.log.loggers import logger_of
 from kafkalite.requests.context import CloseConnection
 from kafkalite.server.channel import Channel, ChannelEvent, ChannelState
@@ -15,6 +17,14 @@ if TYPE_CHECKING:
     from kafkalite.server.transport import Transport
 
 logger = logger_of(__name__)
+
+# Errors of a file or of this machine, such as a disk that fails while it is read for a response.
+# Any other error of a connection is the network's, or the client's.
+_ERRORS_HERE: Final = (
+    PASSING_ERRORS
+    | ERRORS_OF_A_FILE
+    | {errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENODEV, errno.ESTALE}
+)
 
 
 def receive(transport: Transport, channel: Channel) -> None:
@@ -74,6 +84,8 @@ def log_end(name: str, error: Exception) -> None:
     elif isinstance(error, CloseConnection):
         if not error.is_told:
             logger.info("%s: connection closed: %s", name, error)
+    elif isinstance(error, OSError) and error.errno in _ERRORS_HERE:
+        logger.warning("%s: connection closed: %s", name, error)
     elif isinstance(error, OSError):
         logger.debug("%s: connection lost: %s", name, error)
     else:

@@ -6,6 +6,7 @@ the disk only are read by a thread first: sendfile would wait for the disk, and 
 
 from __future__ import annotations
 
+import errno
 import socket
 from contextlib import suppress
 from functools import partial
@@ -158,4 +159,5 @@ def _send_part(transport: Transport, records: FileSlice, size: int) -> None:
 
 
 def _too_short(missing_bytes: int) -> OSError:
-    return OSError(f"the segment is shorter than promised: {missing_bytes} bytes missing")
+    text = f"the segment is shorter than promised: {missing_bytes} bytes missing"
+    return OSError(errno.EIO, text)

@@ -288,7 +288,7 @@ def test_it_stops_when_the_log_is_cut_from_under_it(disk: Any, what: str) -> Non
     if what == "truncate":
         log.truncate_to(10)
     else:
-        log.delete()
+        log.delete(disk.root / "topic-0.1-delete")
     with pytest.raises(CleaningAborted):
         for _ in run:
             pass

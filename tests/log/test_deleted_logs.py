@@ -2,6 +2,8 @@
 
 import errno
 import logging
+import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -75,6 +77,64 @@ def test_a_directory_that_cannot_be_removed_is_tried_again_and_said_once(
         files.is_stuck = False
         list(directory.remove_deleted())
         assert list(tmp_path.glob("t-0*")) == []
+
+
+class FullFiles(Files):
+    """Directories cannot be renamed while `is_full`."""
+
+    is_full = True
+
+    def rename(self, source: Path, target: Path) -> None:
+        if self.is_full and source.is_dir():
+            code = errno.ENOSPC
+            raise OSError(code, os.strerror(code), str(source), None, str(target))
+        super().rename(source, target)
+
+
+def test_a_directory_that_cannot_be_renamed_is_tried_again_and_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    files = FullFiles()
+    with opened(tmp_path, open_files=OpenFiles(files=files)) as directory:
+        append(directory.open_log("t", 0, LogConfig()), b"x")
+        directory.delete_log("t", 0)
+        for _ in range(3):
+            list(directory.move_deleted())
+        assert len(caplog.records) == 1, caplog.text
+        files.is_full = False
+        list(directory.move_deleted())
+        assert len(list(tmp_path.glob("t-0.*-delete"))) == 1
+        assert directory.failure is None
+
+
+def test_a_directory_that_was_removed_needs_no_removal(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(tmp_path) as directory:
+        for topic in ("t", "u"):
+            append(directory.open_log(topic, 0, LogConfig()), b"x")
+        shutil.rmtree(tmp_path / "t-0")
+        directory.delete_log("t", 0)
+        for _ in range(3):
+            list(directory.remove_deleted())
+        assert caplog.messages == [f"{tmp_path}/t-0: deleted, and was gone already"]
+        append(directory.open_log("t", 0, LogConfig()), b"y")
+        assert directory.failure is None
+
+
+def test_a_job_that_comes_too_late_for_a_deleted_log_says_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has begun before the deletion: a flush, a round of compaction."""
+    with opened(tmp_path) as directory:
+        log = directory.open_log("t", 0, LogConfig(file_delete_delay_ms=0))
+        append(log, b"x")
+        directory.delete_log("t", 0)
+        list(directory.remove_deleted())
+        error = log.storage_error(FileNotFoundError(errno.ENOENT, "No such file or directory"))
+        assert error.message == "t-0: deleted"
+        assert caplog.messages == []
+        assert directory.failure is None
 
 
 def test_each_deleted_log_is_renamed_in_a_step_of_its_own(tmp_path: Path) -> None:

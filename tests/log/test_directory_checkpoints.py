@@ -1,10 +1,14 @@
 """The three checkpoints of a data directory: Kafka's text, written when it changed."""
 
+import errno
+import os
 import shutil
 import time
 import uuid
 from pathlib import Path
 from threading import Barrier, Thread
+
+import pytest
 
 from kafkalite.log.checkpoints import read_offsets
 from kafkalite.log.config import LogConfig
@@ -16,7 +20,9 @@ from kafkalite.log.files import (
     LOG_START_OFFSET_CHECKPOINT,
     Files,
 )
+from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.opening import open_log
+from kafkalite.wire.errors import KafkaError
 from tests.log.directories import NOW_MS, append, open_directory, opened
 from tests.log.many_logs import MANY, MOST_SECONDS, empty, fill, longest_step_seconds
 
@@ -141,6 +147,31 @@ def test_a_crash_before_the_new_log_changes_nothing(tmp_path: Path) -> None:
     with opened(tmp_path) as directory:
         log = directory.open_log("t", 0, LogConfig())
         assert (log.log_start_offset, log.log_end_offset) == (0, 2)
+
+
+def test_a_new_name_waits_for_no_file(tmp_path: Path) -> None:
+    """On a full disk, say: only the log of a deleted one's name needs its offsets gone."""
+
+    class Full(Files):
+        is_full = False
+
+        def rename(self, source: Path, target: Path) -> None:
+            if self.is_full and source.name.endswith("offset-checkpoint.tmp"):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            super().rename(source, target)
+
+    files = Full()
+    with opened(tmp_path, open_files=OpenFiles(files=files)) as directory:
+        append(directory.open_log("t", 0, LogConfig()), b"x")
+        directory.checkpoint()
+        directory.delete_log("t", 0)
+        directory.make_way(tmp_path / "t-0")
+        files.is_full = True
+        append(directory.open_log("u", 0, LogConfig()), b"y")
+        with pytest.raises(KafkaError, match="No space left"):
+            directory.open_log("t", 0, LogConfig())
+        files.is_full = False
+        append(directory.open_log("t", 0, LogConfig()), b"z")
 
 
 def test_the_files_forget_a_deleted_log_when_its_directory_is_renamed(tmp_path: Path) -> None:

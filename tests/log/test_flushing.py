@@ -206,7 +206,7 @@ def test_a_flush_of_a_log_deleted_meanwhile_says_so_and_breaks_nothing(disk: Dis
     disk.append(log, b"x")
     flush = log.begin_flush()
     assert flush is not None
-    log.delete()
+    log.delete(disk.root / "topic-0.1-delete")
     with pytest.raises(FileNotFoundError) as missing:
         flush.run()
     error = flush.fail(missing.value)

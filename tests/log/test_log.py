@@ -148,9 +148,8 @@ def test_a_deleted_log_is_renamed_and_sent_to_its_end(disk: Disk) -> None:
     log = disk.log()
     disk.append(log, b"value")
     with log.read(0, 1000, upper_bound=1).records as records:
-        path = log.delete()
-        assert path.name.startswith("topic-0.")
-        assert path.name.endswith("-delete")
+        path = disk.root / "topic-0.1-delete"
+        assert log.delete(path)
         assert b"value" in records.read()
     assert (log.directory, log.offline_reason) == (path, "deleted")
     assert not (disk.root / "topic-0").exists()

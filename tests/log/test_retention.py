@@ -190,7 +190,7 @@ def test_a_log_that_changes_meanwhile_is_left_alone(disk: Any, change: str) -> N
     if change == "truncated":
         log.truncate_to(10)
     elif change == "deleted":
-        log.delete()
+        log.delete(disk.root / "topic-0.1-delete")
     else:
         log.cleaning = move = object()
     for _ in waits:

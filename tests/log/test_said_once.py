@@ -40,6 +40,17 @@ def test_an_error_is_said_when_it_begins(said: SaidOnce, caplog: pytest.LogCaptu
     ]
 
 
+def test_a_full_disk_is_said_once_for_all_files(
+    said: SaidOnce, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("a.log", "b.log", "c.index"):
+        said.failed(OSError(28, "No space left on device", name))
+    assert caplog.messages == ["the cleaner: [Errno 28] No space left on device: 'a.log'"]
+    for name in ("a.log", "b.log"):
+        said.failed(FileNotFoundError(2, "No such file or directory", name))
+    assert len(caplog.messages) == 3
+
+
 def test_it_is_said_again_after_a_minute_without_it(
     said: SaidOnce, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -2,11 +2,13 @@
 
 import errno
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafkalite.log.config import LogConfig
+from kafkalite.log.files import Files
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.log.producing import Producer, aborted
 
@@ -155,3 +157,39 @@ def test_a_failed_cut_takes_the_log_offline(disk: Any) -> None:
         log.truncate_to(1)
     assert caught.value.code is ErrorCode.KAFKA_STORAGE_ERROR
     assert log.offline_reason is not None
+
+
+@pytest.mark.parametrize("suffix", ["index", "log"])
+@pytest.mark.parametrize("fully", [False, True])
+@pytest.mark.parametrize("failing", [0, 1, 3])
+def test_a_cut_that_fails_in_between_is_done_when_it_is_tried_again(
+    disk: Any, values: Any, monkeypatch: pytest.MonkeyPatch, suffix: str, fully: bool, failing: int
+) -> None:
+    """Some file systems need room to remove a file."""
+    log = filled(disk)
+    unlink, count = Files.unlink, 0
+
+    def failing_unlink(files: Files, path: Path) -> None:
+        nonlocal count
+        count += path.name.endswith(f".{suffix}")
+        if count == failing + 1 and path.name.endswith(f".{suffix}"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        unlink(files, path)
+
+    def cut() -> None:
+        log.start_over_at(30) if fully else log.truncate_to(1)
+
+    monkeypatch.setattr(Files, "unlink", failing_unlink)
+    with pytest.raises(KafkaError):
+        cut()
+    assert log.offline_reason is None
+    assert log.segments.first.base_offset == 0
+    cut()
+    assert (log.log_start_offset, log.log_end_offset) == ((30, 30) if fully else (0, 1))
+    expected = [b"next"] if fully else [b"000", b"next"]
+    disk.append(log, b"next")
+    assert values(log) == expected
+    log.close_files()
+    log = disk.log(config=SMALL)
+    log.advance_high_watermark(log.log_end_offset)
+    assert values(log) == expected

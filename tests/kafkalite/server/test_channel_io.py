@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 from collections.abc import Iterator
@@ -151,6 +152,17 @@ def test_a_client_that_is_gone_is_an_error_of_the_socket(ends: Ends) -> None:
         (CloseConnection("it may not"), logging.INFO, "me: connection closed: it may not"),
         (CloseConnection("it may not", is_told=True), None, ""),
         (ConnectionResetError("reset by peer"), logging.DEBUG, "me: connection lost: reset"),
+        (OSError(errno.EHOSTUNREACH, "no route"), logging.DEBUG, "me: connection lost: [Errno"),
+        (
+            OSError(errno.EIO, "the disk", "a.log"),
+            logging.WARNING,
+            "me: connection closed: [Errno 5] the disk: 'a.log'",
+        ),
+        (
+            OSError(errno.EMFILE, "too many open files"),
+            logging.WARNING,
+            "me: connection closed: [Errno 24] too many open files",
+        ),
         (
             ValueError("a fault of ours"),
             logging.ERROR,
