@@ -197,8 +197,9 @@ class ClassicInConsumer:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         if differs(protocol_type, group.protocol_type) or differs(protocol_name, first.name):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+        # Where others have gone, the group's epoch is ahead of the target until somebody is heard.
         unrevoked = member.state is MemberState.UNREVOKED
-        if group.epoch > member.member_epoch and not unrevoked:
+        if group.assignment_epoch > member.member_epoch and not unrevoked:
             self._expect_join(group, member)
             raise KafkaError(ErrorCode.REBALANCE_IN_PROGRESS)
         self._consumer.timers_of(group, member.member_id).sync.cancel()
@@ -219,7 +220,7 @@ class ClassicInConsumer:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         self._consumer.put_off(group, member_id)
         if (
-            member.member_epoch < group.epoch
+            member.member_epoch < group.assignment_epoch
             or member.state is MemberState.UNREVOKED
             or (member.state is MemberState.UNRELEASED and not group.is_waiting(member))
         ):

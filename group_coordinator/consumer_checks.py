@@ -39,8 +39,9 @@ def check_request(
     elif epoch < STATIC_LEAVE_EPOCH:
         raise invalid_request("MemberEpoch is invalid.")
     if request.server_assignor is not None and request.server_assignor not in assignors:
+        # Kafka tells them in the order of a hash table: uniform, range.
         raise KafkaError(
             ErrorCode.UNSUPPORTED_ASSIGNOR,
             f"ServerAssignor {request.server_assignor} is not supported. "
-            f"Supported assignors: {', '.join(assignors)}.",
+            f"Supported assignors: {', '.join(sorted(assignors, reverse=True))}.",
         )

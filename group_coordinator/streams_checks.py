@@ -83,6 +83,20 @@ def _check_changelogs(topology: Topology) -> None:
                 )
 
 
+def check_unambiguous(request: StreamsGroupHeartbeatRequest) -> None:
+    """KafkaError for an epoch below 0, or what is said of one subtopology or client tag twice.
+
+    Kafka runs into an error of its own there, once it knows the member.
+    """
+    topology, tags = request.topology, request.client_tags or ()
+    is_clear = len({tag.key for tag in tags}) == len(tags)
+    if topology is not None:
+        ids = {each.subtopology_id for each in topology.subtopologies}
+        is_clear &= topology.epoch >= 0 and len(ids) == len(topology.subtopologies)
+    if not is_clear:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
 def check_tasks(subtopologies: Mapping[str, ConfiguredSubtopology], *said: Partitions) -> None:
     """KafkaError for tasks that the topology does not have."""
     for partitions in said:

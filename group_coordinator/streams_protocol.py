@@ -31,7 +31,7 @@ from kafkalite.group_coordinator.modern_protocol import (
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.streams_answers import endpoints_of, status_of, topology_from
 from kafkalite.group_coordinator.streams_changes import by_id, owned_by, targets, updated
-from kafkalite.group_coordinator.streams_checks import check_tasks
+from kafkalite.group_coordinator.streams_checks import check_tasks, check_unambiguous
 from kafkalite.group_coordinator.streams_group import StreamsGroup
 from kafkalite.group_coordinator.streams_member import (
     StreamsMember,
@@ -108,6 +108,7 @@ class StreamsProtocol(ModernProtocol[StreamsGroup, StreamsMember, StreamsGroupHe
         owned = owned_by(request)
         before = self._member_for(group, request)
         check_state(before, owned)
+        check_unambiguous(request)
         topology = self._topology(group, request)
         hashed, configured = self._configured(group, topology)
         if configured.is_ready and owned is not None:

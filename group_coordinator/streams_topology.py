@@ -113,11 +113,13 @@ def source_names(subtopology: Subtopology) -> Iterator[str]:
 def configure(topology: StreamsGroupTopologyValue, count_of: PartitionCount) -> ConfiguredTopology:
     """Decide how many partitions internal topics have.
 
-    Raises KafkaError(STREAMS_INVALID_TOPOLOGY) for what no topics could make good.
+    Raises KafkaError for what no topics could make good: STREAMS_INVALID_TOPOLOGY, and
+    UNKNOWN_SERVER_ERROR where Kafka has no words for it.
     """
+    joined = _joined_topics(topology)
     try:
         _check_sources(topology, count_of)
-        decided = _decide(topology, count_of)
+        decided = _decide(topology, joined, count_of)
 
         def count(topic: str) -> int:
             return count_of(topic) or decided.get(topic, 0)
@@ -161,7 +163,20 @@ def _some(names: Collection[str]) -> str:
     return f"{shown} and {more} additional topics" if more > 0 else shown
 
 
-def _decide(topology: StreamsGroupTopologyValue, count_of: PartitionCount) -> dict[str, int]:
+def _joined_topics(topology: StreamsGroupTopologyValue) -> list[set[str]]:
+    """The topics of each copartition group."""
+    found: list[set[str]] = []
+    for subtopology in topology.subtopologies:
+        repartitioned = [topic.name for topic in subtopology.repartition_source_topics]
+        for group in subtopology.copartition_groups:
+            names = _at(group.source_topics, subtopology.source_topics)
+            found.append(names | _at(group.repartition_source_topics, repartitioned))
+    return found
+
+
+def _decide(
+    topology: StreamsGroupTopologyValue, joined: Iterable[set[str]], count_of: PartitionCount
+) -> dict[str, int]:
     decided = _repartition_counts(topology, count_of)
 
     def count(topic: str) -> int:
@@ -170,12 +185,8 @@ def _decide(topology: StreamsGroupTopologyValue, count_of: PartitionCount) -> di
     repartition = [t for s in topology.subtopologies for t in s.repartition_source_topics]
     fixed = {topic.name for topic in repartition if topic.partitions}
     flexible = {topic.name for topic in repartition if not topic.partitions}
-    for subtopology in topology.subtopologies:
-        for group in subtopology.copartition_groups:
-            repartitioned = [topic.name for topic in subtopology.repartition_source_topics]
-            names = _at(group.source_topics, subtopology.source_topics)
-            names |= _at(group.repartition_source_topics, repartitioned)
-            decided.update(_copartitioned(names, fixed, flexible, count))
+    for names in joined:
+        decided.update(_copartitioned(names, fixed, flexible, count))
     changelogs: dict[str, int] = {}
     for subtopology in topology.subtopologies:
         sources = list(source_names(subtopology))
@@ -192,10 +203,9 @@ def _decide(topology: StreamsGroupTopologyValue, count_of: PartitionCount) -> di
 
 def _at(indexes: Collection[int], names: Sequence[str]) -> set[str]:
     """The names that a copartition group refers to."""
-    found = {names[index] for index in indexes if 0 <= index < len(names)}
-    if len(found) < len(set(indexes)):
+    if any(not 0 <= index < len(names) for index in indexes):
         raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    return found
+    return {names[index] for index in indexes}
 
 
 def _repartition_counts(
@@ -280,19 +290,29 @@ def _configured(
     return ConfiguredSubtopology(
         max(map(count, source_names(subtopology))),
         frozenset(subtopology.source_topics),
-        {t.name: _internal(t, decided) for t in subtopology.repartition_source_topics},
+        _internals(subtopology.repartition_source_topics, decided),
         frozenset(subtopology.repartition_sink_topics),
-        {t.name: _internal(t, decided) for t in subtopology.state_changelog_topics},
+        _internals(subtopology.state_changelog_topics, decided),
     )
+
+
+def _internals(
+    topics: Collection[TopicInfo], decided: Mapping[str, int]
+) -> dict[str, InternalTopic]:
+    """Internal topics by name. Raises KafkaError for a name, or a config of one, that comes twice,
+    and for one of less than one partition."""
+    found = {topic.name: _internal(topic, decided) for topic in topics}
+    if len(found) < len(topics):
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return found
 
 
 def _internal(topic: TopicInfo, decided: Mapping[str, int]) -> InternalTopic:
-    return InternalTopic(
-        topic.name,
-        topic.partitions or decided[topic.name],
-        topic.replication_factor,
-        {config.key: config.value for config in topic.topic_configs},
-    )
+    count = topic.partitions or decided[topic.name]
+    configs = {config.key: config.value for config in topic.topic_configs}
+    if count < 1 or len(configs) < len(topic.topic_configs):
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return InternalTopic(topic.name, count, topic.replication_factor, configs)
 
 
 def _missing(

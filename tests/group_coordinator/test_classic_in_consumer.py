@@ -117,6 +117,23 @@ async def test_classic_members_learn_that_a_topic_has_grown(autojump_clock, worl
     assert len(partitions_of(old)) == len(new.partitions) == 3
 
 
+async def test_that_another_has_left_is_learned_from_the_next_target(autojump_clock, world):
+    """Nobody works out a target before a consumer is heard or somebody joins, as in Kafka."""
+    new, leaves, stays = world.consumer(), classic(world), classic(world)
+    await new.beat()
+    await rejoin(leaves)
+    await rejoin(stays)
+    await settle([leaves, stays], [new])
+    assert (await leaves.leave()).error_code == ErrorCode.NONE
+    assert await stays.heartbeat() == ErrorCode.NONE
+    assert (await stays.sync()).error_code == ErrorCode.NONE
+    await new.beat()
+    assert await stays.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
+    assert (await stays.sync()).error_code == ErrorCode.REBALANCE_IN_PROGRESS
+    await settle([stays], [new])
+    assert len(partitions_of(stays)) == len(new.partitions) == 2
+
+
 async def test_assignments_come_in_the_version_of_the_subscription(autojump_clock, world):
     await world.consumer().beat()
     old = classic(world)

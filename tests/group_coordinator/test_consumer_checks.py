@@ -37,6 +37,14 @@ async def test_what_is_refused_of_a_first_heartbeat(autojump_clock, world, field
     assert listed == []
 
 
+async def test_the_assignors_there_are_come_in_the_order_of_kafka_s_table(autojump_clock, world):
+    await world.start(group_consumer_assignors=("range", "uniform"))
+    refused = await world.consumer().send(**NAMES | {"server_assignor": "sticky"})
+    assert refused.error_message == (
+        "ServerAssignor sticky is not supported. Supported assignors: uniform, range."
+    )
+
+
 async def test_epochs_that_are_not_the_member_s(autojump_clock, world):
     consumer = world.consumer()
     await consumer.beat()

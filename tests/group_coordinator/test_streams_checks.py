@@ -7,10 +7,15 @@ from typing import Any
 
 import pytest
 
-from kafkalite.group_coordinator.streams_checks import check_request, check_tasks
+from kafkalite.group_coordinator.streams_checks import (
+    check_request,
+    check_tasks,
+    check_unambiguous,
+)
 from kafkalite.group_coordinator.streams_topology import ConfiguredSubtopology
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.streams_group_heartbeat import (
+    KeyValue,
     StreamsGroupHeartbeatRequest,
     Subtopology,
     TaskIds,
@@ -78,6 +83,21 @@ def test_what_no_group_could_accept(fields: dict[str, Any], message: str) -> Non
     with pytest.raises(KafkaError) as refused:
         check_request(replace(JOINING, **fields))
     assert (refused.value.code, refused.value.message) == (ErrorCode.INVALID_REQUEST, message)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"topology": Topology(epoch=-1)},
+        {"topology": Topology(subtopologies=[Subtopology("0"), Subtopology("0")])},
+        {"client_tags": [KeyValue("zone", "a"), KeyValue("zone", "b")]},
+    ],
+)
+def test_what_kafka_cannot_make_sense_of(fields: dict[str, Any]) -> None:
+    check_unambiguous(JOINING)
+    with pytest.raises(KafkaError) as refused:
+        check_unambiguous(replace(JOINING, **fields))
+    assert refused.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 def test_a_changelog_follows_its_sources() -> None:

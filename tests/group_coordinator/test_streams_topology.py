@@ -170,6 +170,33 @@ def test_what_no_topics_make_good(subs: list[Subtopology], code: ErrorCode) -> N
     assert refused.value.code is code
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        sub("0", "a", repartition=(info("r", -1),)),
+        sub("0", "a", repartition=(info("r", 2), info("r", 2))),
+        sub("0", "a", stores=(info("s"), info("s"))),
+        sub("0", "a", stores=(TopicInfo("s", topic_configs=[TopicConfig("k", "1")] * 2),)),
+    ],
+)
+def test_an_internal_topic_that_cannot_be(odd: Subtopology) -> None:
+    with pytest.raises(KafkaError) as refused:
+        configured({"a": 3}, odd)
+    assert refused.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_a_copartition_group_is_looked_at_before_the_sources() -> None:
+    beyond = sub("0", "a", together=(CopartitionGroup(source_topics=[7]),))
+    with pytest.raises(KafkaError) as refused:
+        configured({}, beyond)
+    assert refused.value.code is ErrorCode.UNKNOWN_SERVER_ERROR
+
+
+def test_a_source_may_be_named_twice() -> None:
+    twice = sub("0", "a", "a", together=(CopartitionGroup(source_topics=[0, 1]),))
+    assert configured({"a": 3}, twice).subtopologies["0"].task_count == 3
+
+
 def test_three_names_are_enough() -> None:
     problem = configured({}, sub("0", "e", "d", "c", "b", "a")).problem
     assert str(problem) == "Source topics a, b, c and 2 additional topics are missing."
