@@ -80,7 +80,7 @@ async def test_a_directory_that_is_broken_at_the_start(
 def test_a_cordoned_directory_gets_no_log_that_controllers_assigned_to_none(
     tmp_path: Path,
 ) -> None:
-    """Where a broker has several directories it is the broker that places a new log (KIP-1066)."""
+    """A broker with several directories places its new logs itself (KIP-1066)."""
     a, b = tmp_path / "a", tmp_path / "b"
     config = BrokerConfig({"log.dirs": f"{a},{b}", "cordoned.log.dirs": str(b)})
     logs = PartitionLogs(config, lambda: 0)
