@@ -238,7 +238,7 @@ def _planned(
 def _of_a_node(
     plan: Callable[[R, C], WaitingSteps[list[object]]], resource: R, found: C
 ) -> WaitingSteps[list[object]]:
-    """What other processes decide they plan: all but what is the node's own."""
+    """Plan a change of the node's own; all others are planned where they are decided."""
     if resource.resource_type in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
         return (yield from plan(resource, found))
     yield None
