@@ -237,7 +237,8 @@ class Broker:
         if security.authorizer is not None:
             from kafkalite.server.authorize_gate import authorize_gate
 
-            authorize = authorize_gate(security.authorizer)
+            forwards = self.services.cluster.is_observed
+            authorize = authorize_gate(security.authorizer, forwards=forwards)
         if security.has_quotas:
             from kafkalite.server.quota_gate import quota_gate
 

@@ -154,11 +154,13 @@ class LogManager:
         *,
         topic_id: uuid.UUID | None = None,
         assigned: Collection[str] = (),
+        avoided: Collection[LogDirectory] = (),
     ) -> Log:
         """Open a log in its directory; a new one in its assigned directory, or where `place` says.
 
         Args:
             assigned: ids of the directories that the metadata name, if any.
+            avoided: as for `place`.
 
         Raises:
             KafkaError(KAFKA_STORAGE_ERROR): the log's directory does not work, or the log lies in
@@ -168,7 +170,7 @@ class LogManager:
         key = (topic, partition)
         directory = self._holder(key, assigned)
         if directory is None:
-            directory = self._assigned(assigned) or self.place(topic, partition)
+            directory = self._assigned(assigned) or self.place(topic, partition, avoided)
             self._promised[directory] -= 1
         log = directory.open_log(topic, partition, config, topic_id=topic_id)
         self._stored[key] = [directory]

@@ -78,8 +78,7 @@ class Api(Struct, frozen=True):
         return self._module().unsupported_version()
 
     def refused(self, context: object, request: object) -> Any:
-        """The response to a request that no controller needs to be asked about; None otherwise; or
-        a coroutine of it."""
+        """The response, or a coroutine of it, if no controller needs to be asked; else None."""
         check = getattr(self._module(), "refused", None)
         return None if check is None else check(context, request)
 

@@ -16,6 +16,7 @@ from kafkalite.cluster.config_changes import (
     altering_each,
     check_changes,
 )
+from kafkalite.cluster.config_validation import TABLES, unknown_type
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, WaitingSteps, in_slices, mapped
 from kafkalite.wire.messages.alter_configs import (
@@ -42,6 +43,8 @@ async def handle(
 def _check(resource: AlterConfigsResource) -> Steps[dict[str, str]]:
     changes = yield from mapped(_change, resource.configs)
     yield from check_changes(changes)
+    if resource.resource_type not in TABLES:
+        raise unknown_type(resource.resource_type)
     return {change.name: change.value or "" for change in changes}
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from msgspec import Struct
@@ -168,6 +169,8 @@ def altering_each(
             is_known = is_known and not isinstance(error, UnknownOperationError)
         yield None
     outcomes: list[Outcome[R]] = []
+    if cluster.is_observed:
+        plan = partial(_of_a_node, plan)
 
     def decide() -> WaitingSteps[list[object]]:
         records = yield from _planned(checked, plan, outcomes, is_known=is_known)
@@ -229,6 +232,16 @@ def _planned(
         else:
             outcomes.append((resource, too_many.code, too_many.message))
         yield None
+    return []
+
+
+def _of_a_node(
+    plan: Callable[[R, C], WaitingSteps[list[object]]], resource: R, found: C
+) -> WaitingSteps[list[object]]:
+    """Plan a change of the node's own; all others are planned where they are decided."""
+    if resource.resource_type in (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE):
+        return (yield from plan(resource, found))
+    yield None
     return []
 
 

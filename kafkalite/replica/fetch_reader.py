@@ -247,8 +247,8 @@ class FetchReader:
             if diverging is not None:
                 self.must_respond = True
                 return _without_records(target, partition, diverging, NO_REPLICA)
-        if self._rack and offset >= log.log_start_offset:
-            nearer = self._nearer_replica(partition)
+        if self._rack:
+            nearer = self._nearer_replica(partition, offset)
             if nearer != NO_REPLICA:
                 self.must_respond = True
                 return _without_records(target, partition, NOT_TOLD, nearer)
@@ -276,8 +276,9 @@ class FetchReader:
             result.records,
         )
 
-    def _nearer_replica(self, partition: Partition) -> int:
-        """A replica in the consumer's rack where the leader is in another (KIP-392)."""
+    def _nearer_replica(self, partition: Partition, offset: int) -> int:
+        """The replica in the consumer's rack that is furthest of those that have the offset, where
+        the leader is in another (KIP-392). Source: ReplicaManager.findPreferredReadReplica."""
         if self._node_id != partition.leader_id:
             return NO_REPLICA
         nodes = self._cluster.nodes
@@ -286,7 +287,14 @@ class FetchReader:
             for node_id in partition.in_sync_replicas
             if node_id in nodes and nodes[node_id].rack == self._rack
         ]
-        return NO_REPLICA if not near or partition.leader_id in near else near[0]
+        if partition.leader_id in near:
+            return NO_REPLICA
+        reached = [
+            (reach, node_id)
+            for node_id in near
+            if (reach := partition.reach(node_id, offset)) is not None
+        ]
+        return max(reached)[1] if reached else NO_REPLICA
 
     def _failed(
         self,

@@ -346,6 +346,17 @@ class Partition:
         self.watchers.check_and_complete()
         return offset
 
+    def reach(self, node_id: int, offset: int) -> tuple[int, float] | None:
+        """(end of the log, last time at the leader's end) of a follower that has an offset.
+
+        None if it has not. In one process all share the log."""
+        log = self.log
+        return (
+            (log.log_end_offset, 0.0)
+            if log.log_start_offset <= offset <= log.log_end_offset
+            else None
+        )
+
     @property
     def low_watermark(self) -> int:
         """The smallest log start offset of all living replicas, which here share one log."""

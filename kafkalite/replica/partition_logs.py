@@ -193,17 +193,15 @@ class PartitionLogs:
 
     def cordoned_directory_ids(self) -> list[UUID]:
         """The ids of the data directories that get no new partitions (cordoned.log.dirs)."""
-        return [
-            parse_kafka_uuid(directory.directory_id)
-            for directory in self.manager.directories
-            if self._config.is_cordoned(directory.path)
-        ]
+        return [parse_kafka_uuid(directory.directory_id) for directory in self._cordoned()]
+
+    def _cordoned(self) -> list[LogDirectory]:
+        cordoned = self._config.is_cordoned
+        return [each for each in self.manager.directories if cordoned(each.path)]
 
     def place(self, topic: str, index: int) -> UUID:
         """The id of the directory in which a new partition's log will lie. Raises KafkaError."""
-        cordoned = self._config.is_cordoned
-        avoided = [each for each in self.manager.directories if cordoned(each.path)]
-        return parse_kafka_uuid(self.manager.place(topic, index, avoided).directory_id)
+        return parse_kafka_uuid(self.manager.place(topic, index, self._cordoned()).directory_id)
 
     def all_placed(self) -> None:
         """Partitions that were given a directory are open now, or will never be."""
@@ -222,7 +220,12 @@ class PartitionLogs:
         name = f"{topic}-{index}"
         try:
             log = self.manager.open_log(
-                topic, index, config, topic_id=topic_id, assigned=directory_ids
+                topic,
+                index,
+                config,
+                topic_id=topic_id,
+                assigned=directory_ids,
+                avoided=self._cordoned(),
             )
         except KafkaError as error:
             trouble = self._offline.setdefault(

@@ -76,16 +76,18 @@ class ReplicaMoves:
         target = self._online_directory(path)
         found = self._topics.get(topic)
         partition = None if found is None else found.partition(index)
-        if partition is not None and partition.log.offline_reason is not None:
+        is_elsewhere = partition is not None and not partition.is_here
+        if partition is not None and not is_elsewhere and partition.log.offline_reason is not None:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, partition.log.offline_reason)
         move = self._manager.moves.get((topic, index))
         if move is not None and move.target_directory is not target:
             self._manager.cancel_move(topic, index)
             move = None
-        if partition is None:
+        if partition is None or is_elsewhere:  # it lies there once it is here
             self._manager.prefer(topic, index, target)
+        if partition is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        if node_id not in partition.replicas:
+        if is_elsewhere or node_id not in partition.replicas:
             raise KafkaError(ErrorCode.REPLICA_NOT_AVAILABLE)
         if move is not None or self._manager.directory_of(topic, index) == target.path:
             return

@@ -116,6 +116,14 @@ class ReplicatedPartition(Partition):
             return super().has_enough_in_sync
         return len(leading.in_sync.maximal) >= leading.needed_count
 
+    def reach(self, node_id: int, offset: int) -> tuple[int, float] | None:
+        """The same as in one process, by what the follower told last."""
+        leading = None if self.replica is None else self.replica.leading
+        follower = None if leading is None else leading.followers.get(node_id)
+        if follower is None or not follower.log_start_offset <= offset <= follower.end_offset:
+            return None
+        return follower.end_offset, follower.caught_up_at
+
     @property
     def low_watermark(self) -> int:
         """The smallest log start offset of all living replicas; ours alone if we do not lead."""

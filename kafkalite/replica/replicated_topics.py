@@ -146,10 +146,10 @@ class ReplicatedTopics(Topics):
         return log
 
     def _directories(self, state: PartitionState) -> list[UUID]:
-        """Those that the metadata name. One that is gone for good, as a new disk stands in its
-        place, does not count: others have the records, and the log begins again, empty.
+        """The same as in one process, without a directory that is gone for good, as a new disk
+        stands in its place: others have the records, and the log begins again, empty.
 
-        While one does not work, it may be that one.
+        While a directory does not work, it may be that one.
         Source: Partition.createLogInAssignedDirectoryId.
         """
         assigned = super()._directories(state)

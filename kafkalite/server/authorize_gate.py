@@ -1,7 +1,8 @@
 """The gate that authorizes: what the table of authorization says is asked before a handler is.
 
 There is no such gate without an authorizer. Requests that come as rows are turned into messages
-only if their rule has more to say than yes.
+only if their rule has more to say than yes. Controllers in other processes authorize what they
+decide: they know of a new ACL before this broker does, as its client does.
 """
 
 from __future__ import annotations
@@ -34,6 +35,10 @@ T = TypeVar("T")
 _MayRead = Callable[[str], bool]
 _CONSUMER: Final = -1
 _LARGE_BYTES: Final = 32 * 1024
+# Forwarded, and yet partly decided here: configs of this broker, and whose tokens one may ask for.
+_ALSO_HERE: Final = (
+    *(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.CREATE_DELEGATION_TOKEN),
+)
 _SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
 # Their members may subscribe to a regular expression, or join a group of such.
 _SUBSCRIBING: Final = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.JOIN_GROUP)
@@ -82,16 +87,16 @@ class _Topics:
         return topic is not None and topic.partition(index) is not None
 
 
-def authorize_gate(authorizer: Authorizer) -> Gate:
-    """The gate for one broker."""
+def authorize_gate(authorizer: Authorizer, *, forwards: bool = False) -> Gate:
+    """The gate for one broker. `forwards`: controllers in other processes decide."""
 
     def gate(api: Api, handle: Handler) -> Handler:
         if api.key is ApiKey.FETCH:
             return _fetching(authorizer, handle)
         rule = AUTHORIZATION.get(api.key)
-        if rule is None:
+        if rule is None or (forwards and api.forwarded and api.key not in _ALSO_HERE):
             return handle
-        authorized = _authorized(authorizer, api, rule, handle)
+        authorized = _authorized(authorizer, api, rule, handle, forwards=forwards)
         if api.key is ApiKey.PRODUCE:
             return _producing(authorizer, handle, authorized)
         if api.key in _ASKING:
@@ -115,7 +120,9 @@ def _permits(authorizer: Authorizer, context: RequestContext, operation: Operati
     return Permits(authorizer, context.principal, context.client_host, operation, context.api_key)
 
 
-def _authorized(authorizer: Authorizer, api: Api, rule: Rule, handle: Handler) -> Handler:
+def _authorized(
+    authorizer: Authorizer, api: Api, rule: Rule, handle: Handler, *, forwards: bool
+) -> Handler:
     """The handler, asked for what its rule allows."""
 
     def judged(services: Services, context: RequestContext, request: Any) -> Steps[Verdict]:
@@ -127,7 +134,9 @@ def _authorized(authorizer: Authorizer, api: Api, rule: Rule, handle: Handler) -
         if api.rows:
             message = yield from message_in_steps(request_class(api.key), request)
         version, protocol = context.api_version, context.security_protocol
-        asked = Asked(api.key, version, message, access, topics, protocol, context.node_id)
+        asked = Asked(
+            *(api.key, version, message, access, topics, protocol, context.node_id, forwards)
+        )
         verdict = yield from rule(asked)
         if not api.rows:
             return verdict

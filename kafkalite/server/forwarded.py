@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 import trio
 
 from kafkalite.apis import Api, Handler
-from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE
+from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.request_memory import give_back
 from kafkalite.requests.suspension import has_to_wait
@@ -111,14 +111,15 @@ async def _altered(
     context: RequestContext,
     request: Any,
 ) -> Any:
-    """The answer to a change of configs. The controllers are asked for what stands here."""
+    """The answer to a change of configs. The controllers are asked for what is not refused here."""
     here: dict[_Resource, Any] = {}
     answer: Any = None
-    for kind, validate_only in (
-        (BROKER_LOGGER_RESOURCE, request.validate_only),
-        (BROKER_RESOURCE, True),
-    ):
-        some = [each for each in request.resources if each.resource_type == kind]
+    for is_logger, validate_only in ((True, request.validate_only), (False, True)):
+        some = [
+            each
+            for each in request.resources
+            if (each.resource_type == BROKER_LOGGER_RESOURCE) is is_logger
+        ]
         if some:
             checked = replace(request, resources=some, validate_only=validate_only)
             response = api.load()(services, context, checked)
@@ -126,8 +127,8 @@ async def _altered(
             here |= {_resource(each): each for each in answer.responses}
 
     def goes_on(resource: Any) -> bool:
-        known = here.get(_resource(resource))
-        return known is None or (resource.resource_type == BROKER_RESOURCE and not known.error_code)
+        known = here[_resource(resource)]
+        return resource.resource_type != BROKER_LOGGER_RESOURCE and not known.error_code
 
     going = [each for each in request.resources if goes_on(each)]
     if going or answer is None:

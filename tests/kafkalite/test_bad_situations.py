@@ -54,9 +54,19 @@ TESTS = {
         ("kafkalite/test_failing_cluster.py", "test_a_broken_disk_ends_no_broker"),
         ("kafkalite/test_quorum_broker.py", "test_a_directory_that_fails_is_told_at_once"),
         (
+            "kafkalite/test_quorum_broker.py",
+            "test_a_start_without_a_directory_that_does_not_work",
+        ),
+        (
             "kafkalite/test_failing_cluster.py",
             "test_the_controllers_hear_of_a_log_that_cannot_be_opened",
         ),
+    ],
+    "a disk that was replaced": [
+        (
+            "kafkalite/replica/test_replicated_topics.py",
+            "test_a_log_begins_again_where_its_disk_was_replaced",
+        )
     ],
     "kill -9": [("kafkalite/replication/test_simulation.py", "test_nothing_acknowledged_is_lost")],
 }

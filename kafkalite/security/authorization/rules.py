@@ -67,6 +67,8 @@ class Asked:
     topics: Topics
     security_protocol: str = "PLAINTEXT"
     node_id: int = 1
+    # Controllers in other processes decide, and authorize.
+    forwards: bool = False
 
 
 @dataclass(slots=True)

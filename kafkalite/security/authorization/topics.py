@@ -132,6 +132,8 @@ def _named_by(topic: Any) -> tuple[str | None, UUID]:
 # ConfigResource.Type
 _TOPIC_CONFIG, _BROKER_CONFIG, _LOGGER_CONFIG, _METRICS_CONFIG, _GROUP_CONFIG = 2, 4, 8, 16, 32
 
+_OF_A_BROKER: Final = (_BROKER_CONFIG, _LOGGER_CONFIG)
+
 # AlterConfigOp.OpType
 _DELETE: Final = 1
 
@@ -156,6 +158,9 @@ def configs(operation: Operation, place: Place) -> Rule:
         for index, resource in enumerate(asked.request.resources):
             yield
             wanted = needs.get(resource.resource_type)
+            if is_change and asked.forwards and resource.resource_type not in _OF_A_BROKER:
+                kept.append(resource)  # the controllers authorize it
+                continue
             if is_change and (
                 counts[_what_is_configured(resource)] > 1
                 or _is_malformed(resource.configs)

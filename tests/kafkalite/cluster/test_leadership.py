@@ -225,7 +225,7 @@ async def test_allowing_them_elects_at_once(connect: Any) -> None:
 async def test_another_number_to_be_in_sync_clears_eligible_leaders(
     connect: Any, kind: int, resource: str
 ) -> None:
-    """Of the topic, or of all; what clients see is not what they saw before."""
+    """A topic's, or all."""
     two = {"min.insync.replicas": "2"}
     async with test_broker(nodes=3) as b:
         for name in "tu":

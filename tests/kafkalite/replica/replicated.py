@@ -34,10 +34,13 @@ NOW_MS = 1_700_000_000_000
 
 
 class Replicated:
-    """`asked` are topics asked of the controllers, `told` directories told to them."""
+    """`roots` are its data directories; `asked` are topics asked of the controllers, `told`
+    directories told to them."""
 
-    def __init__(self, root: Path) -> None:
-        config = BrokerConfig({"log.dirs": str(root), "listeners": "PLAINTEXT://127.0.0.1:0"})
+    def __init__(self, *roots: Path) -> None:
+        config = BrokerConfig(
+            {"log.dirs": ",".join(map(str, roots)), "listeners": "PLAINTEXT://127.0.0.1:0"}
+        )
         self.asked: list[str] = []
         self.refusal: KafkaError | None = None
         self.told: list[tuple[UUID, int, UUID]] = []
@@ -138,8 +141,8 @@ def records(*values: bytes) -> bytes:
 
 
 @contextmanager
-def replicated(root: Path) -> Iterator[Replicated]:
-    made = Replicated(root)
+def replicated(*roots: Path) -> Iterator[Replicated]:
+    made = Replicated(*roots)
     try:
         yield made
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import trio
 import trio.testing
 
@@ -50,6 +51,22 @@ async def test_consumers_are_sent_to_the_replica_in_their_rack(connect: Any) -> 
         b.stop_node(2)
         told, size = await fetched(leader, "b")
         assert (told, size > 0) == (-1, True)
+
+
+@pytest.mark.parametrize("offset", [-1, 5])
+async def test_nobody_is_sent_after_an_offset_that_no_replica_has(
+    connect: Any, offset: int
+) -> None:
+    """Or else the consumer would go back and forth, and never begin elsewhere."""
+    selector = "org.apache.kafka.common.replica.RackAwareReplicaSelector"
+    config = {"kafkalite.racks": "a,b", "replica.selector.class": selector}
+    async with test_broker(config, nodes=2) as b:
+        b._running.services.topics.create(NewTopic("t", assignments=[(0, [1, 2])]))
+        leader = await connect(b, 1)
+        assert await produced(leader) == 0
+        answer = await leader.ask(fetch("b", offset), 12)
+        (data,) = answer.responses[0].partitions
+        assert (data.error_code, data.preferred_read_replica) == (1, -1)
 
 
 async def test_without_a_selector_the_leader_serves_everyone(connect: Any) -> None:

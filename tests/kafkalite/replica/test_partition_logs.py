@@ -7,9 +7,13 @@ import shutil
 from functools import partial
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from kafkalite.config import BrokerConfig
+from kafkalite.log.config import LogConfig
+from kafkalite.replica.partition_logs import PartitionLogs
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from tests.kafkalite.data_directories import (
@@ -71,6 +75,24 @@ async def test_a_directory_that_is_broken_at_the_start(
     (tmp_path / "elsewhere").rename(tmp_path / "b")
     async with running(tmp_path) as broker:  # what was deleted meanwhile goes now
         assert found(tmp_path, "*/t-*") == []
+
+
+def test_a_cordoned_directory_gets_no_log_that_controllers_assigned_to_none(
+    tmp_path: Path,
+) -> None:
+    """A broker with several directories places its new logs itself (KIP-1066)."""
+    a, b = tmp_path / "a", tmp_path / "b"
+    config = BrokerConfig({"log.dirs": f"{a},{b}", "cordoned.log.dirs": str(b)})
+    logs = PartitionLogs(config, lambda: 0)
+    try:
+        for index in range(4):
+            log = logs.open("t", UUID(int=7), index, LogConfig(), assigned=[UUID(int=1)])
+            assert log.directory.parent == a
+        in_b = logs.directory_ids[1]
+        log = logs.open("t", UUID(int=7), 4, LogConfig(), assigned=[in_b])
+        assert log.directory.parent == b, "the controllers say so"
+    finally:
+        logs.close()
 
 
 async def test_a_partition_that_cannot_be_opened_takes_nobody_along(

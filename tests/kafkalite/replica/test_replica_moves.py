@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 import trio
 
+from kafkalite.replica.replica_moves import ReplicaMoves
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.describe_log_dirs import DescribeLogDirsRequest
 from tests.kafkalite.data_directories import (
@@ -23,6 +26,7 @@ from tests.kafkalite.data_directories import (
     values,
 )
 from tests.kafkalite.held_disk import HeldDisk
+from tests.kafkalite.replica.replicated import ME, OTHER, THIRD, TOPIC_ID, replicated
 from tests.kafkalite.until import until
 
 THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
@@ -158,3 +162,18 @@ async def test_a_move_is_cancelled_in_its_last_act(
         assert directory_of(broker, "t") == here
     async with running(tmp_path) as broker:
         assert values(partition_of(broker, "t")) == [b"before", b"after"]
+
+
+async def test_a_replica_that_is_to_come_lies_where_it_was_asked_to(tmp_path: Path) -> None:
+    """kafka-reassign-partitions says so before it gives the broker the replica."""
+    a, b = tmp_path / "a", tmp_path / "b"
+    with replicated(a, b) as world:
+        config, nowhere = world.cluster.config, UUID(int=1)
+        moves = ReplicaMoves(config, world.cluster, world.topics, world.logs)
+        world.create(OTHER, OTHER, THIRD)
+        with pytest.raises(KafkaError) as refused:
+            moves.request(ME, "t", 0, str(b))
+        assert refused.value.code is ErrorCode.REPLICA_NOT_AVAILABLE
+        world.change(replicas=[OTHER, ME], isr=[OTHER], directories=[nowhere, nowhere])
+        assert world.partition().log.directory == b / "t-0"
+        assert world.told == [(TOPIC_ID, 0, world.logs.directory_ids[1])]

@@ -35,6 +35,20 @@ async def test_the_followers_move_the_high_watermark(world: Replicated) -> None:
     assert partition.high_watermark == 2
 
 
+async def test_a_follower_has_the_offsets_that_it_told(world: Replicated) -> None:
+    partition = world.create(ME, ME, OTHER)
+    partition.append(records(b"a", b"b", b"c"))
+    assert partition.replica is not None
+    assert partition.replica.leading is not None
+    assert partition.reach(OTHER, 0) is None, "it has not fetched yet"
+    partition.replica.leading.fetched(OTHER, 2, 1, 10 + OTHER)
+    reached = [partition.reach(OTHER, offset) for offset in range(4)]
+    assert [None if each is None else each[0] for each in reached] == [None, 2, 2, None]
+    assert partition.reach(THIRD, 2) is None, "no replica"
+    world.change(leader=OTHER)
+    assert partition.reach(OTHER, 2) is None, "another leads"
+
+
 async def test_alone_it_moves_by_itself(world: Replicated) -> None:
     partition = world.create(ME, ME)
     partition.append(records(b"a"))

@@ -19,10 +19,16 @@ from kafkalite.wire.messages import fetch, heartbeat, produce
 from kafkalite.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsRequest
 from kafkalite.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
+from kafkalite.wire.messages.create_delegation_token import CreateDelegationTokenRequest
 from kafkalite.wire.messages.delete_acls import DeleteAclsRequest
 from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
 from kafkalite.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsRequest
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from kafkalite.wire.messages.incremental_alter_configs import (
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+)
 from kafkalite.wire.messages.list_offsets import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -197,6 +203,51 @@ def test_what_one_principal_may_is_no_answer_for_another(api_key: ApiKey) -> Non
         context.principal = Principal("User", name)
         gated(nothing, context, request)
     assert allowed == [True, False, True]
+
+
+def configured(*resources: tuple[int, str]) -> IncrementalAlterConfigsRequest:
+    return IncrementalAlterConfigsRequest(
+        resources=[
+            AlterConfigsResource(resource_type=kind, resource_name=name, configs=[])
+            for kind, name in resources
+        ]
+    )
+
+
+TOPIC, BROKER, LOGGER, GROUP = (2, "t"), (4, "1"), (8, "1"), (32, "g")
+
+
+@pytest.mark.parametrize(
+    ("api_key", "request_", "goes_on"),
+    [
+        (ApiKey.DELETE_ACLS, DeleteAclsRequest(filters=[]), DeleteAclsRequest(filters=[])),
+        (
+            ApiKey.INCREMENTAL_ALTER_CONFIGS,
+            configured(TOPIC, BROKER, LOGGER, GROUP),
+            configured(TOPIC, GROUP),
+        ),
+        (ApiKey.CREATE_DELEGATION_TOKEN, CreateDelegationTokenRequest("User", "bob"), None),
+    ],
+    ids=["all", "some", "none"],
+)
+def test_what_controllers_decide_they_authorize(
+    api_key: ApiKey, request_: Any, goes_on: Any
+) -> None:
+    """Their ACLs are newer. What a broker decides of such a request, it authorizes."""
+    asked: list[Any] = []
+
+    def handle(services: Any, context: Any, request: Any) -> Any:
+        asked.append(request)
+        return IncrementalAlterConfigsResponse(responses=[])
+
+    gated = authorize_gate(authorizer(), forwards=True)(APIS[api_key], handle)
+    nothing: Any = SimpleNamespace()
+    version = APIS[api_key].max_version
+    context = RequestContext(1, api_key, version, "c", "10.0.0.1", "SECURED", 0.0, nothing)
+    context.principal = Principal("User", "alice")
+    context.security_protocol = "SASL_PLAINTEXT"
+    gated(nothing, context, request_)
+    assert asked == ([] if goes_on is None else [goes_on])
 
 
 async def test_an_expression_matches_what_the_member_may_describe(users: Users) -> None:

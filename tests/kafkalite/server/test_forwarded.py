@@ -21,6 +21,7 @@ from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_request, encode_response
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.message_codec import join
+from kafkalite.wire.messages import alter_configs
 from kafkalite.wire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
 from kafkalite.wire.messages.create_delegation_token import (
     CreatableRenewers,
@@ -94,6 +95,7 @@ async def ask(
     context.principal = principal
     context.security_protocol = "SASL_PLAINTEXT"
     context.request_bytes = request_bytes
+    vars(asked.services.cluster)["is_observed"] = True  # what a topic may have they look at
     response = await handle(asked.services, context, request)
     assert moved or not controller.asked, "only a task may wait for another node"
     return response
@@ -201,7 +203,29 @@ async def test_without_a_controller_the_connection_is_closed() -> None:
         await ask(asked, controller, request, ApiKey.CREATE_TOPICS)
 
 
-def configs_of(*resources: tuple[int, str, str, str]) -> IncrementalAlterConfigsRequest:
+def legacy_configs_of(*resources: Any) -> alter_configs.AlterConfigsRequest:
+    return alter_configs.AlterConfigsRequest(
+        resources=[
+            alter_configs.AlterConfigsResource(
+                resource_type=kind,
+                resource_name=name,
+                configs=[alter_configs.AlterableConfig(name=key, value=value)],
+            )
+            for kind, name, key, value in resources
+        ]
+    )
+
+
+def legacy_answered(*resources: tuple[int, str, str, str]) -> alter_configs.AlterConfigsResponse:
+    return alter_configs.AlterConfigsResponse(
+        responses=[
+            alter_configs.AlterConfigsResourceResponse(resource_type=kind, resource_name=name)
+            for kind, name, _, _ in resources
+        ]
+    )
+
+
+def configs_of(*resources: Any) -> IncrementalAlterConfigsRequest:
     return IncrementalAlterConfigsRequest(
         resources=[
             AlterConfigsResource(
@@ -219,6 +243,7 @@ DYNAMIC = (BROKER, "1", "log.cleaner.threads", "2")
 OF_ANOTHER = (BROKER, "2", "log.cleaner.threads", "2")
 EVERYWHERE = (BROKER, "", "log.cleaner.threads", "2")
 OF_TOPIC = (TOPIC, "t", "retention.ms", "1")
+OTHER_TOPIC = (TOPIC, "u", "retention.ms", "1")
 
 
 async def test_levels_of_loggers_are_set_here() -> None:
@@ -271,6 +296,35 @@ async def test_each_part_goes_where_it_belongs() -> None:
     assert logging.getLogger(LEVEL[2]).level == logging.INFO
     ((frame, _),) = controller.asked
     assert decode_request(frame).body == configs_of(DYNAMIC, OF_TOPIC)
+
+
+MALFORMED = [
+    ([(99, "x", "y", "1")], "Unknown resource type 99"),
+    ([(TOPIC, "t", "retention.ms", None)], "Null value not supported for : retention.ms"),
+    ([OF_TOPIC, OF_TOPIC], "Each resource must appear at most once."),
+]
+
+
+@pytest.mark.parametrize(("resources", "message"), MALFORMED)
+@pytest.mark.parametrize("api_key", [ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS])
+async def test_malformed_changes_are_refused_here_and_the_others_go_on(
+    resources: Any, message: str, api_key: ApiKey
+) -> None:
+    """ConfigAdminManager.preprocess looks at all, whoever decides."""
+    controller = Controller(answered(OTHER_TOPIC))
+    request: Any = configs_of(*resources, OTHER_TOPIC)
+    if api_key is ApiKey.ALTER_CONFIGS:
+        controller = Controller(legacy_answered(OTHER_TOPIC))
+        request = legacy_configs_of(*resources, OTHER_TOPIC)
+    with one_dispatcher() as asked:
+        response = await ask(asked, controller, request, api_key)
+    *refused, done = response.responses
+    assert {(each.error_code, each.error_message) for each in refused} == {
+        (ErrorCode.INVALID_REQUEST, message)
+    }
+    assert done.error_code == 0
+    ((frame, _),) = controller.asked
+    assert [each.resource_type for each in decode_request(frame).body.resources] == [TOPIC]
 
 
 async def test_configs_of_another_broker_are_refused_here() -> None:
