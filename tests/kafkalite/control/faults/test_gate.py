@@ -91,12 +91,15 @@ def test_a_verb_that_means_nothing_is_refused_at_once(k: broker, what: Any, told
     assert k.faults.list() == []
 
 
-def test_a_verb_that_fails_is_told(k: broker) -> None:
+def test_a_verb_that_fails_is_told(k: broker, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "kafkalite")
     k.create_topic("t")
     k.fault("Produce", do=run("nodes.stop", node=9))
     assert produced(k, "t", b"v") == [None]
     (failed,) = k.events(kind="verb.failed")
     assert (failed.why, failed.about) == ("node 9 is not up", {"verb": "nodes.stop"})
+    assert "connection closed: nodes.stop failed: node 9 is not up" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_a_snapshot_is_restored_at_exactly_a_request(k: broker) -> None:
