@@ -370,7 +370,7 @@ class broker(LocalKit):
         calls, clusters = self._ways()
 
         def call() -> T:
-            if clusters.default.stopping.is_set():
+            if clusters.default.stopping.is_set() or clusters.default.core.ended.is_set():
                 raise RuntimeError("the broker has ended")
             with lines_about(clusters.default.log_name):
                 return function()
