@@ -1,7 +1,7 @@
 """The command `kafkalite`: flags, signals, and the words on the terminal.
 
-A mistake of the user's (a flag, a config, a port or a directory in use) is one sentence on stderr
-and exit code 2. What only some calls need is imported by those, which keeps the start short.
+A mistake of the user's (a flag, a config, a port in use) is one sentence on stderr and exit code 2.
+What only some calls need is imported by those, which keeps the start short.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from kafkalite.control.process import ControlledProcess
 
 logger = logging.getLogger(__name__)
-
 _DEFAULT_HOST: Final = "127.0.0.1"
 _DEFAULT_PORT: Final = 9092
 _CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
@@ -128,8 +127,9 @@ def _port(text: str) -> int:
 
 
 def properties(flags: argparse.Namespace) -> dict[str, str]:
-    """The configs that the flags stand for. Raises ConfigError where flags contradict one
-    another."""
+    """The configs that the flags stand for. Raises ConfigError where they make no sense."""
+    from kafkalite.config.log_dirs import one_directory
+
     configs: dict[str, str] = {}
     if flags.profile is not None:
         from kafkalite.config.profiles import profile
@@ -137,7 +137,7 @@ def properties(flags: argparse.Namespace) -> dict[str, str]:
         configs |= profile(flags.profile)
     configs |= dict(flags.settings)
     given = {
-        "log.dirs": flags.data_dir,
+        "log.dirs": None if flags.data_dir is None else one_directory(flags.data_dir),
         "kafkalite.nodes": flags.nodes,
         "kafkalite.control.port": flags.control_port,
         "kafkalite.ui": "true" if flags.ui else None,

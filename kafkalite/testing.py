@@ -39,6 +39,7 @@ from kafkalite.client.local import (
 )
 from kafkalite.client.values import text_of
 from kafkalite.config import BrokerConfig
+from kafkalite.config.log_dirs import one_directory
 from kafkalite.config.profiles import profile as configs_of
 from kafkalite.config.temporary import temporary_directory
 from kafkalite.control.cluster import ControlledCluster
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
 __all__ = ["Effects", "broker", "check_effects"]
 
 T = TypeVar("T")
-
 _NOT_RUNNING: Final = "the broker is not running: use it in a with statement"
 
 
@@ -295,7 +295,7 @@ class broker(LocalKit):
 
     async def _start(self, stack: AsyncExitStack) -> None:
         root = stack.enter_context(temporary_directory("kafkalite-"))
-        placed = {} if self._data_dir is None else {"log.dirs": str(self._data_dir)}
+        placed = {} if self._data_dir is None else {"log.dirs": one_directory(self._data_dir)}
         config = BrokerConfig({**self._properties, **placed})
         keeps = bool({"log.dirs", "log.dir"} & {*self._properties, *placed})
         if config.has_control_port:
@@ -340,11 +340,11 @@ class broker(LocalKit):
             self._forget()
 
     def _refuse_twice(self) -> None:
-        if self._clusters is not None or self._thread is not None:
+        if self._clusters or self._thread:
             raise RuntimeError("the broker is running already")
 
     def _forget(self) -> None:
-        if self._calls is not None:
+        if self._calls:
             self._calls.end()
         self._clusters = self._control = self._calls = None
 
@@ -370,7 +370,7 @@ class broker(LocalKit):
         calls, clusters = self._ways()
 
         def call() -> T:
-            if clusters.default.stopping.is_set():
+            if clusters.default.stopping.is_set() or clusters.default.core.ended.is_set():
                 raise RuntimeError("the broker has ended")
             with lines_about(clusters.default.log_name):
                 return function()

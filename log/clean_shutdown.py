@@ -52,8 +52,11 @@ def mark_clean_shutdown(directory: Path, files: Files, broker_epoch: int) -> Non
 def close_logs(logs: Sequence[Log], files: Files) -> Generator[DiskWait | None, None, bool]:
     """Close all logs, one a step; True if every one closed cleanly.
 
-    A step that can be called waits for the disk.
+    A step that can be called waits for the disk. Its flush may be done by a thread, so nothing is
+    told of it: what waits for a flush has ended.
     """
+    for log in logs:
+        log.flush_requests.ended = None
     unflushed = [log for log in logs if log.recovery_point < log.log_end_offset]
     at_once = len(unflushed) >= _SYNC_AT_ONCE
     failed: list[Log] = []

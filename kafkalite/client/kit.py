@@ -345,11 +345,11 @@ class Kit(Looking):
 
     def preset(self, name: str, **parameters: Any) -> Fault:
         """Put a ready-made fault in: `preset("lost_ack", topic="orders")`."""
-        from kafkalite.control.faults.presets import PRESETS, preset  # rarely needed
+        from kafkalite.control.faults.presets import PRESETS  # rarely needed
 
         if name not in PRESETS:
             raise not_found("preset", name, hint=", ".join(PRESETS))
-        added = [self._add(rule) for rule in preset(name, **parameters)]
+        added = [self._add(rule) for rule in PRESETS[name].rules(parameters)]
         return added[0]
 
     def _add(self, rule: Rule) -> Fault:

@@ -175,10 +175,13 @@ def sweep(
             applied = kit.ask("faults.show", fault=SWEEP).applied
         return position(place, rule, why, applied)
 
-    with ThreadPoolExecutor(jobs) as pool:
+    pool = ThreadPoolExecutor(jobs)
+    try:
         for found in pool.map(run_at, places):
             report.positions.append(found)
             tell(len(report.positions), len(places))
+    finally:
+        pool.shutdown(cancel_futures=True)  # after Ctrl-C no other run begins
     return report
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,7 @@ import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final
 
 from kafkalite.client.connecting import Client, read_ready_file
@@ -28,6 +30,9 @@ from kafkalite.control.problems import Problem
 _START_SECONDS: Final = 30.0
 _SHOWN_CHARACTERS: Final = 2000
 _MOMENTS: Final = ("drop", "silence")
+_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Shells add this to the number of the signal that ended a process.
+_ENDED_BY_SIGNAL: Final = 128
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -42,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     named = {"topic": given.topic, "client_id": given.client_id}
     when = criteria(given.api.split(","), {key: each for key, each in named.items() if each})
     try:
-        with _process() as ready:
+        with _ended_by_signals() as running, _process() as ready:
             url, token = read_ready_file(ready)
             kit = Client(url, token)
 
@@ -57,7 +62,8 @@ def main(arguments: Sequence[str]) -> int:
                     cluster.ask("clusters.delete")
 
             def run(cluster: Kit, name: str) -> str | None:
-                why = _run(command, _environment(url, token, cluster), given.timeout)
+                environment = _environment(url, token, cluster)
+                why = _run(command, environment, given.timeout, running)
                 if why is not None and given.traces is not None:
                     given.traces.mkdir(parents=True, exist_ok=True)
                     cluster.trace(given.traces / f"{name.replace(' ', '-')}.zip")
@@ -117,18 +123,49 @@ def _environment(url: str, token: str, cluster: Kit) -> dict[str, str]:
     }
 
 
-def _run(command: Sequence[str], environment: dict[str, str], timeout: float) -> str | None:
-    """Says how a command has failed; None if it did not."""
+def _run(
+    command: Sequence[str],
+    environment: dict[str, str],
+    timeout: float,
+    running: set[subprocess.Popen[str]],
+) -> str | None:
+    """Says how a command has failed; None if it did not. It is among the `running` meanwhile."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
+    running.add(process)
     try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False, timeout=timeout
-        )
+        out, err = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
         return f"it takes longer than {timeout:g} s"
-    if done.returncode == 0:
+    finally:
+        running.discard(process)
+    if process.returncode == 0:
         return None
-    said = (done.stdout + done.stderr).strip()[-_SHOWN_CHARACTERS:]
-    return f"exit code {done.returncode}: {said}"
+    said = (out + err).strip()[-_SHOWN_CHARACTERS:]
+    return f"exit code {process.returncode}: {said}"
+
+
+@contextmanager
+def _ended_by_signals() -> Generator[set[subprocess.Popen[str]]]:
+    """A signal ends what runs, and this process with what it has started.
+
+    It exits as a shell tells of the signal: Ctrl-C, the end of a time limit, a closed terminal.
+    """
+    running: set[subprocess.Popen[str]] = set()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for process in tuple(running):
+            process.terminate()
+        raise SystemExit(_ENDED_BY_SIGNAL + number)
+
+    before = [(each, signal.signal(each, end)) for each in _SIGNALS]
+    try:
+        yield running
+    finally:
+        for each, handler in before:
+            signal.signal(each, handler)
 
 
 @contextmanager

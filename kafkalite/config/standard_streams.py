@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 _FAILED: Final = 1
+_INTERRUPTED: Final = 130
 
 
 def open_missing() -> None:
@@ -30,13 +31,16 @@ def open_missing() -> None:
 def written(command: Callable[[], int]) -> int:
     """The exit code of a command, once all that it has printed is written.
 
-    If that fails it is 1, with a sentence, or without one when the reader has gone.
+    If that fails it is 1, with a sentence, or without one when the reader has gone. After Ctrl-C it
+    is 130.
     """
     try:
         try:
             return command()
         finally:
             sys.stdout.flush()
+    except KeyboardInterrupt:
+        return _INTERRUPTED
     except BrokenPipeError:
         _print_no_more()
         return _FAILED

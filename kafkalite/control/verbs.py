@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, get_type_hints
@@ -37,6 +37,7 @@ from kafkalite.control.operations import (
 )
 from kafkalite.control.problems import Problem
 from kafkalite.log.loggers import lines_about
+from kafkalite.server.listener import StartError
 
 _CLUSTER: Final = "/clusters/{cluster}"
 EVENT_STREAM: Final = "text/event-stream"
@@ -135,28 +136,38 @@ class Verb:
             return await self.function(**arguments)
         about = all_clusters.get(cluster)
         answer: Any = None
-        turn = about.turn if self.takes_turns else _meanwhile(about)
         with lines_about(about.log_name):
-            async with turn:
+            async with about.turn if self.takes_turns else nullcontext():
                 arguments["cluster"] = all_clusters.get(cluster)
                 if self.takes_turns and about.stopping.is_set():
                     raise Problem("conflict", "the cluster is ending")
-                with trio.CancelScope(shield=self.takes_turns):
+                with (
+                    _explained(about, has_turn=self.takes_turns),
+                    trio.CancelScope(shield=self.takes_turns),
+                ):
                     answer = await self.function(**arguments)
         about.prepare_reset()
         return answer
 
 
-@asynccontextmanager
-async def _meanwhile(cluster: ControlledCluster) -> AsyncGenerator[None]:
-    """For a verb that takes no turn. Raises Problem where it fails as its broker went meanwhile."""
+@contextmanager
+def _explained(cluster: ControlledCluster, *, has_turn: bool) -> Generator[None]:
+    """Raises Problem where a verb fails for what became of its broker.
+
+    `has_turn`: no other verb puts another broker in its place meanwhile.
+    """
     broker = cluster.broker
     try:
         yield
     except Problem:
         raise
+    except StartError as error:
+        raise Problem("refused", str(error)) from error
     except Exception as error:
-        if broker is cluster.broker and not cluster.turn.locked():
+        if cluster.core.ended.is_set():
+            hint = "`restart` or `reset` begins another one"
+            raise Problem("conflict", "the broker has ended", hint=hint) from error
+        if has_turn or (broker is cluster.broker and not cluster.turn.locked()):
             raise
         why = "the cluster was reset or restarted meanwhile"
         raise Problem("conflict", why) from error

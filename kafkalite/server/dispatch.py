@@ -146,6 +146,8 @@ class Dispatcher:
         self, route: Route, context: RequestContext, correlation_id: int, handling: Any
     ) -> list[Records]:
         response = await handling
+        if response is None:
+            return []
         if type(response) is LargeResponse:
             steps = route.codec.build_in_slices(correlation_id, response.row)
             chunks = await briefly_or_in_slices(steps, context)
@@ -156,7 +158,7 @@ class Dispatcher:
             return await briefly_or_in_slices(
                 route.codec.build_in_slices(correlation_id, response), context
             )
-        return [] if response is None else route.codec.build(correlation_id, response)
+        return route.codec.build(correlation_id, response)
 
     async def _respond_when_there_is_room(
         self, route: Route, context: RequestContext, correlation_id: int, frame: InMemory

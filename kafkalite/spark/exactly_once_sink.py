@@ -43,7 +43,7 @@ from kafkalite.spark.encode import encode_batches
 from kafkalite.spark.errors import SparkSourceError
 from kafkalite.spark.network_reader import fetch_partition
 from kafkalite.spark.partitioner import choose
-from kafkalite.spark.sink import TaskWriter, WriteOptions, write_options
+from kafkalite.spark.sink import TaskWriter, WriteOptions, check_types, write_options
 from kafkalite.spark.transactional_producer import Transaction
 
 NOTES = "kafkalite-spark-batches"
@@ -80,6 +80,7 @@ def exactly_once(
         if topic is not None:
             given["topic"] = topic
         checked = write_options(given, frame.columns, overwrite=False)
+        check_types(frame.schema)
         query = query_id or frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
         if not query:
             raise SparkSourceError("no query id: use it in foreachBatch, or give query_id")

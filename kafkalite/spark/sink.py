@@ -21,6 +21,7 @@ from pyspark.sql.datasource import (
     DataSourceStreamArrowWriter,
     WriterCommitMessage,
 )
+from pyspark.sql.types import StructType
 
 from kafkalite.spark.client import Client, TopicPartition
 from kafkalite.spark.encode import MAX_BATCH_BYTES, Producer, encode_batches
@@ -32,6 +33,14 @@ from kafkalite.wire.compression import Compression
 from kafkalite.wire.record_batch import increment_sequence
 
 COLUMNS = ("key", "value", "topic", "partition", "headers")
+_TYPES: Mapping[str, tuple[str, ...]] = {
+    "key": ("binary", "string"),
+    "value": ("binary", "string"),
+    "topic": ("string",),
+    "partition": ("int",),
+    "headers": ("array<struct<key:string,value:binary>>",),
+}
+_ALL_NULL = "void"
 # So much is gathered for a partition before it is sent.
 _BUFFERED_BYTES = 16 << 20
 
@@ -44,6 +53,15 @@ class WriteOptions:
     topic: str | None
     compression: Compression
     max_batch_bytes: int
+
+
+def check_types(schema: StructType) -> None:
+    """Check what columns hold, by Spark's names of types. Raises SparkSourceError."""
+    for field in schema.fields:
+        told = field.dataType.simpleString()
+        wanted = _TYPES.get(field.name, ())
+        if wanted and told not in (*wanted, _ALL_NULL):
+            raise SparkSourceError(f"column {field.name} is {told}: it is {' or '.join(wanted)}")
 
 
 def write_options(

@@ -41,7 +41,13 @@ from kafkalite.spark.planning import (
 )
 from kafkalite.spark.record_readers import Access, access
 from kafkalite.spark.schema import spark_schema
-from kafkalite.spark.sink import BatchWriter, StreamWriter, write_options
+from kafkalite.spark.sink import (
+    BatchWriter,
+    StreamWriter,
+    WriteOptions,
+    check_types,
+    write_options,
+)
 
 NAME = "kafkalite"
 
@@ -69,10 +75,15 @@ class KafkaliteDataSource(DataSource):
         return StreamReader(read_options(self.options, streaming=True))
 
     def writer(self, schema: Any, overwrite: bool) -> BatchWriter:
-        return BatchWriter(write_options(self.options, schema.names, overwrite))
+        return BatchWriter(self._write_options(schema, overwrite))
 
     def streamWriter(self, schema: Any, overwrite: bool) -> StreamWriter:
-        return StreamWriter(write_options(self.options, schema.names, overwrite))
+        return StreamWriter(self._write_options(schema, overwrite))
+
+    def _write_options(self, schema: Any, overwrite: bool) -> WriteOptions:
+        checked = write_options(self.options, schema.names, overwrite)
+        check_types(schema)
+        return checked
 
 
 class RangePartition(InputPartition):

@@ -68,6 +68,7 @@ def test_the_version_says_which_build_it_is(capsys: pytest.CaptureFixture[str]) 
         (["--ready-file", "/nowhere/ready"], "/nowhere/ready"),
         (["--ready-file", ""], "--ready-file"),
         (["--data-dir", ""], "--data-dir"),
+        (["--data-dir", "a,b"], "log.dirs"),
         (["--config", ""], "--config"),
         (["--data-dir", "/proc/nowhere"], "/proc/nowhere"),
         (["--log-level", "loud"], "loud"),

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from kafkalite.config import ConfigError
 from kafkalite.server.listener import StartError
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import KafkaError
@@ -184,6 +185,12 @@ async def test_a_thread_beside_the_callers_own_loop() -> None:
         assert await trio.to_thread.run_sync(fill) == 1
         b.create_topic("u")
         assert [topic.name for topic in await b.asynchronous.topics()] == ["t", "u"]
+
+
+@pytest.mark.parametrize("wrong", ["", "a,b"])
+def test_a_data_directory_is_one(wrong: str) -> None:
+    with pytest.raises(ConfigError, match="data directory"):
+        test_broker(data_dir=wrong).__enter__()
 
 
 def not_running(b: test_broker) -> None:

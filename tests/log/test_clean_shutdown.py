@@ -72,3 +72,18 @@ def test_a_thread_closes_a_log_of_many_segments(tmp_path: Path) -> None:
     assert [callable(next(steps)), callable(next(steps))] == [True, False]
     for _ in steps:
         pass
+
+
+def test_the_flush_of_a_log_that_is_closed_is_told_to_nobody(tmp_path: Path) -> None:
+    """A thread may do it, which cannot wake what waits in the loop."""
+    directory = open_directory(tmp_path)
+    told: list[object] = []
+    directory.flush_requests.ended = told.append
+    log = directory.open_log("t", 0, LogConfig())
+    append(log, b"x")
+    log.flush()
+    assert told == [log]
+    append(log, b"y")
+    directory.close()
+    assert log.recovery_point == 2
+    assert told == [log]

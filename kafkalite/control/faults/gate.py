@@ -33,6 +33,7 @@ from kafkalite.control.faults.patches import (
 )
 from kafkalite.control.faults.refusals import has_partition_errors, partition_refusal, refusal
 from kafkalite.control.faults.rule import Action, error_code
+from kafkalite.control.problems import Problem
 from kafkalite.requests.context import CloseConnection, RequestContext
 from kafkalite.requests.names import TopicName, shown_topic
 from kafkalite.requests.slices import has_many, in_slices, in_slices_of_task
@@ -229,7 +230,8 @@ class FaultGate:
                 pass
 
     async def _run_verb(self, context: RequestContext, action: Action) -> None:
-        """Do a verb, and wait for it, unless it is beside. Raises what it raises.
+        """Do a verb, and wait for it, unless it is beside. Raises what it raises; a request whose
+        verb cannot be done is not answered.
 
         Where it stops the broker, the request goes on, as it is in flight.
         """
@@ -239,6 +241,8 @@ class FaultGate:
             await connection.wait_until(
                 doing.is_over, [doing.watchers], math.inf, answer_early=False
             )
+            if isinstance(doing.failure, Problem):
+                raise CloseConnection(f"{action.run} failed: {doing.failure}")
             if doing.failure is not None:
                 raise doing.failure
 

@@ -125,7 +125,7 @@ def test_a_preset_is_put_in_as_rules() -> None:
     assert (rule.when.topic, rule.times, rule.do) == ("orders", 2, (drop.after,))
     with pytest.raises(Problem, match=r"there is no preset 'none' \(lost_ack, "):
         Kit(recorder).preset("none")
-    with pytest.raises(TypeError):
+    with pytest.raises(Problem, match="lost_ack has no tpic"):
         Kit(recorder).preset("lost_ack", tpic="orders")
 
 

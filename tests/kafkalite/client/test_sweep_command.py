@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -118,3 +122,47 @@ def test_a_terminal_is_told_how_far_it_is(
     sweep_command._tell(1, 2)
     sweep_command._tell(2, 2)
     assert capsys.readouterr().err == "\r1 of 2 runs\r2 of 2 runs\n"
+
+
+WAITS = """
+import os, sys, time
+from pathlib import Path
+from confluent_kafka import Producer
+producer = Producer({"bootstrap.servers": os.environ["KAFKALITE_BOOTSTRAP"]})
+for _ in range(3):
+    producer.produce("out", "x")
+    producer.flush(30)
+runs = Path(sys.argv[1])
+with runs.open("a") as file:
+    file.write(f"{os.getpid()}\\n")
+if len(runs.read_text().split()) > 1:
+    time.sleep(60)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_with_all_that_it_has_started(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    temporary, program, runs = tmp_path / "tmp", tmp_path / "program.py", tmp_path / "runs"
+    temporary.mkdir()
+    runs.touch()
+    program.write_text(WAITS)
+    words = ["sweep", "--api", "Produce", "--drop", "after", "--", sys.executable, program, runs]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kafkalite", *words],
+        env={**os.environ, "TMPDIR": str(temporary)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    deadline = time.monotonic() + 60
+    while len(runs.read_text().split()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    process.send_signal(number)
+    said, _ = process.communicate(timeout=30)
+    assert (process.returncode, said) == (128 + number, b"")
+    started = runs.read_text().split()
+    assert len(started) == 2
+    assert not Path(f"/proc/{started[1]}").exists()
+    assert list(temporary.iterdir()) == []

@@ -70,3 +70,11 @@ def test_a_broker_serves_whatever_becomes_of_its_streams(tmp_path: Path, streams
             assert names == [os.devnull] * 3
         process.terminate()
         assert process.wait(30) == 0
+
+
+def test_ctrl_c_is_no_mistake_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    def command() -> int:
+        raise KeyboardInterrupt
+
+    assert written(command) == 130
+    assert capsys.readouterr() == ("", "")

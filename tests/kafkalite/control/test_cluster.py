@@ -18,7 +18,7 @@ from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import Nothing
 from kafkalite.control.verbs import VERBS, Verb
-from kafkalite.faults import drop
+from kafkalite.faults import drop, errno
 from kafkalite.log.files import Files
 from kafkalite.testing import broker
 from tests.kafkalite.control.clients import Polling, consumer, produced, producer
@@ -265,3 +265,20 @@ def test_a_process_that_is_told_to_end_ends_amid_resets(tmp_path: Path) -> None:
             assert process.wait(20) == 0
         assert process.stderr is not None
         assert "Traceback" not in process.stderr.read()
+
+
+def test_a_broker_that_does_not_start_again_is_told_of(k: broker) -> None:
+    """Verbs say so, too, and it may be tried again once its disk works."""
+    k.create_topic("t")
+    disk = k.fault(disk="open", times=None, do=errno("EIO"))
+    for _ in range(2):
+        with pytest.raises(Problem, match="cannot open the data directory"):
+            k.restart()
+    for verb in ("nodes.stop", "nodes.restart"):
+        with pytest.raises(Problem, match="the broker has ended"):
+            k.ask(verb, node=1)
+    disk.remove()
+    k.restart()
+    assert [topic.name for topic in k.topics()] == ["t"]
+    k.ask("nodes.stop", node=1)
+    k.ask("nodes.start", node=1)

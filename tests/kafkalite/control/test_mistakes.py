@@ -28,6 +28,8 @@ from kafkalite.testing import broker
         (lambda k: k.fault("Fetch", topic={"re": "("}, do=drop.after), "topic: missing )"),
         (lambda k: k.fault("Fetch", request={"ack": 1}, do=drop.after), "has no field 'ack'"),
         (lambda k: k.preset("lost_akc"), "there is no preset 'lost_akc' (lost_ack, "),
+        (lambda k: k.preset("throttled"), "throttled needs client_id (its parameters are "),
+        (lambda k: k.preset("lost_ack", topics="t"), "lost_ack has no topics"),
         (lambda k: k.spy("fulll"), "mode is 'fulll': it is off or on or full"),
         (lambda k: k.group("g").seek("t", -5), "to is -5: expected"),
         (lambda k: k.group("g").seek("t", 2**63), f"to is {2**63}"),

@@ -164,3 +164,21 @@ def test_a_wait_for_requests_goes_on_counting_through_a_restart(k: broker) -> No
         assert produced(k, "t", b"1") == [None]
         k.restart()
         assert produced(k, "t", b"2") == [None]
+
+
+@pytest.mark.parametrize("is_durable", [False, True])
+def test_a_wait_goes_on_while_the_broker_is_restarted(is_durable: bool) -> None:
+    """Its logs are closed by threads, which flush what was written."""
+    with broker({"kafkalite.durable": is_durable}) as b:
+        b.create_topic("t", partitions=20)
+        for number in range(3):
+            waiting = threading.Thread(target=b.wait.records, args=("t", 20 * (number + 1)))
+            waiting.start()
+            time.sleep(0.1)
+            for partition in range(19):
+                b.produce("t", "1", partition=partition)
+            b.restart()
+            b.produce("t", "1", partition=19)
+            waiting.join(10)
+            assert not waiting.is_alive()
+        assert len(b.records("t")) == 60

@@ -7,12 +7,31 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    MapType,
+    NullType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from kafkalite.spark.client import Client
 from kafkalite.spark.errors import SparkSourceError, UnknownTopic
 from kafkalite.spark.partitioner import choose
 from kafkalite.spark.producer_id import new_producer
-from kafkalite.spark.sink import BatchWriter, StreamWriter, TaskWriter, write_options
+from kafkalite.spark.sink import (
+    BatchWriter,
+    StreamWriter,
+    TaskWriter,
+    check_types,
+    write_options,
+)
 from kafkalite.testing import broker
 from kafkalite.wire.compression import Compression
 
@@ -46,6 +65,41 @@ def test_what_cannot_be_written_is_told_before_a_row_is(
 ) -> None:
     with pytest.raises(SparkSourceError, match=told):
         write_options(given, columns, overwrite)
+
+
+def struct(types: dict[str, DataType]) -> StructType:
+    return StructType([StructField(name, each) for name, each in types.items()])
+
+
+TEXT, BYTES, NUMBER = StringType(), BinaryType(), IntegerType()
+HEADERS = ArrayType(StructType([StructField("key", TEXT), StructField("value", BYTES)]))
+
+
+@pytest.mark.parametrize(
+    "types",
+    [
+        {"value": TEXT},
+        {"key": BYTES, "value": BYTES, "topic": TEXT, "partition": NUMBER},
+        {"key": NullType(), "value": NullType(), "headers": HEADERS},
+    ],
+)
+def test_columns_that_a_topic_takes(types: dict[str, DataType]) -> None:
+    check_types(struct(types))
+
+
+@pytest.mark.parametrize(
+    ("types", "told"),
+    [
+        ({"value": NUMBER}, "column value is int: it is binary or string"),
+        ({"value": TEXT, "key": DoubleType()}, "column key is double: it is binary or string"),
+        ({"value": TEXT, "partition": LongType()}, "column partition is bigint: it is int"),
+        ({"value": TEXT, "topic": BYTES}, "column topic is binary: it is string"),
+        ({"value": TEXT, "headers": MapType(TEXT, BYTES)}, "column headers is map<"),
+    ],
+)
+def test_columns_that_a_topic_does_not_take(types: dict[str, DataType], told: str) -> None:
+    with pytest.raises(SparkSourceError, match=told):
+        check_types(struct(types))
 
 
 @pytest.fixture(scope="module")

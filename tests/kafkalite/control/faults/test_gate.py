@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafkalite.control.problems import Problem
-from kafkalite.faults import restart, restart_node, run, stop_node
+from kafkalite.faults import Action, dribble, restart, restart_node, run, stop_node, throttle
 from kafkalite.testing import broker
 from tests.kafkalite.control.clients import produced, producer
 
@@ -91,12 +91,30 @@ def test_a_verb_that_means_nothing_is_refused_at_once(k: broker, what: Any, told
     assert k.faults.list() == []
 
 
-def test_a_verb_that_fails_is_told(k: broker) -> None:
+@pytest.mark.parametrize("shape", [dribble(5, "1ms"), throttle("10ms")])
+def test_a_connection_goes_on_after_an_answer_that_was_sent_in_its_own_way(
+    k: broker, caplog: pytest.LogCaptureFixture, shape: Action
+) -> None:
+    """Also after those of APIs whose messages are objects, and no rows."""
+    k.create_topic("t")
+    before = k.events(kind="topic.created")[-1].seq
+    apis = ["ApiVersions", "FindCoordinator", "InitProducerId", "Metadata", "Produce"]
+    k.fault(apis, times=None, do=shape)
+    assert produced(k, "t", b"v", **{"enable.idempotence": True}) == [None]
+    closed = k.events(kind="connection.closed", after=before)
+    assert [event.why for event in closed if "hung up" not in event.why] == []
+    assert "could not be answered" not in caplog.text
+
+
+def test_a_verb_that_fails_is_told(k: broker, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "kafkalite")
     k.create_topic("t")
     k.fault("Produce", do=run("nodes.stop", node=9))
     assert produced(k, "t", b"v") == [None]
     (failed,) = k.events(kind="verb.failed")
     assert (failed.why, failed.about) == ("node 9 is not up", {"verb": "nodes.stop"})
+    assert "connection closed: nodes.stop failed: node 9 is not up" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_a_snapshot_is_restored_at_exactly_a_request(k: broker) -> None:
