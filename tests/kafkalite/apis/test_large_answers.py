@@ -44,6 +44,7 @@ BROKER_CONFIGS = {
 COUNT = 10_000
 WORDS = 200_000
 NAMES = 100_000
+QUOTAS = 40_000
 
 pytestmark = pytest.mark.slow
 
@@ -83,11 +84,11 @@ async def test_quotas(client: Any) -> None:
             entity=[EntityData(entity_type="user", entity_name=f"u{number}")],
             ops=[OpData(key="producer_byte_rate", value=1e9)],
         )
-        for number in range(COUNT)
+        for number in range(QUOTAS)
     ]
     await client.ask(AlterClientQuotasRequest(entries=entries))
     answer = await client.ask(DescribeClientQuotasRequest(components=[], strict=False))
-    assert len(answer.entries) == COUNT
+    assert len(answer.entries) == QUOTAS
 
 
 async def test_scram_credentials(client: Any) -> None:
