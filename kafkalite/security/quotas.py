@@ -248,7 +248,7 @@ def named_hosts(entities: Iterable[Iterable[tuple[str, str | None]]]) -> set[str
 
 
 class AddressLimits:
-    """How often addresses may connect. All nodes share it."""
+    """The limits of connections by address. All nodes share them."""
 
     def __init__(self) -> None:
         self.default: float = inf

@@ -167,7 +167,7 @@ class Security:
         return found
 
     def _limits_in_force(self) -> QuotaLimits:
-        """Those of all entities, the first time; they are kept up to date then."""
+        """The limits of all entities. They are made at the first call, and kept up to date."""
         if self._limits is None:
             from kafkalite.security.node_quotas import QuotaLimits
 
@@ -177,7 +177,7 @@ class Security:
         return self._limits
 
     def _change_quotas(self, records: Iterable[object]) -> None:
-        """Of the entities that are named there alone: there may be very many others."""
+        """Follow a change of quotas. Others, which may be very many, are not looked at."""
         limits, quotas = self._limits_in_force(), self._metadata().quotas
         changed = {
             tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
