@@ -201,7 +201,7 @@ def _check_header(batch: RecordBatch, name: str) -> None:
 
 
 def _check_producer(batch: RecordBatch) -> None:
-    """Of a batch that is written anew (MemoryRecordsBuilder.validateProducerState)."""
+    """Check what a batch needs to be written anew (MemoryRecordsBuilder.validateProducerState)."""
     is_odd = batch.is_transactional
     if batch.producer_id != NO_PRODUCER_ID:
         has_sequence = batch.base_sequence >= 0 or batch.is_control

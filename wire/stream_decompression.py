@@ -176,7 +176,7 @@ def _gzip(data: bytes, limit: int) -> Stream:
 
 
 def _end_of_gzip_header(data: bytes, start: int) -> int | None:
-    """Where a member's compressed data begin, as Java reads its header; None if it has none."""
+    """The position after a member's header, as Java reads it; None if there is none."""
     if not data.startswith(_GZIP_MAGIC, start) or start + _LEAST_GZIP_HEADER > len(data):
         return None
     flags = data[start + 3]
@@ -225,7 +225,7 @@ def _snappy(data: bytes, limit: int) -> Stream:
 
 
 def _failed_snappy(output: bytearray) -> Stream:
-    """What the failed read had unfolded before is lost."""
+    """The stream up to the read that failed, which loses what it had unfolded."""
     return Stream(bytes(output[: _whole_reads(output, _SNAPPY_READ_AT_ONCE)]), True)
 
 
@@ -280,7 +280,7 @@ def _zstd(data: bytes, limit: int) -> Stream:
                 continue
         known, is_damaged = readable(data, frame, limit - len(output))
         if is_damaged or frame.end <= len(data):
-            # What the failed read had unfolded before is lost.
+            # The read that fails loses what it has unfolded before.
             return Stream(bytes(output + known[: _whole_reads(known, _READ_AT_ONCE)]), True)
         output += known + frame.part
         _check(len(output), limit)

@@ -139,7 +139,7 @@ def are_many(data: memoryview, most: int) -> bool:
 
 
 def readable(data: bytes, frame: Frame, limit: int) -> tuple[bytes, bool]:
-    """What the frame's whole blocks hold up to the first that is damaged, and if there is one.
+    """The contents of the whole blocks before the first damaged one, and True if there is one.
 
     Raises UnfoldsTooLarge.
     """

@@ -118,7 +118,7 @@ BATCHES: dict[str, bytes | None] = {
         is_transactional=True, producer_id=5, producer_epoch=0, base_sequence=0
     )[:-1],
 }
-# Those that are the whole request's fault.
+# The whole request may fail for them.
 OF_ALL = ["length 0", "length negative", "magic 3", "half a header", "magic -1"] + [
     each for each in BATCHES if "int32" in each or "codec" in each or "zeros" in each
 ]

@@ -85,7 +85,9 @@ def _named_hosts(request: AlterClientQuotasRequest) -> Steps[set[str]]:
     hosts: set[str] = set()
     for entry in request.entries:
         yield
-        hosts |= named_hosts([[(part.entity_type, part.entity_name) for part in entry.entity]])
+        for some in batches(entry.entity):
+            hosts |= named_hosts([[(part.entity_type, part.entity_name) for part in some]])
+            yield
     return hosts
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from kafkalite.requests.principal import ANONYMOUS, Principal
-from kafkalite.requests.slices import Steps
+from kafkalite.requests.slices import Steps, release_set
 from kafkalite.security.acls import CLUSTER_NAME, SUPPORTED_OPERATIONS, Operation, ResourceType
 from kafkalite.security.authorizer import Authorizer, audit
 from kafkalite.wire.api_keys import ApiKey
@@ -70,10 +70,13 @@ class Access:
     ) -> Steps[set[str]]:
         """The names on which the operation is allowed; each is asked once."""
         allowed: set[str] = set()
-        for name in set(names):
-            if self.may(operation, resource_type, name):
-                allowed.add(name)
+        denied: set[str] = set()
+        for name in names:
+            if name not in allowed and name not in denied:
+                is_allowed = self.may(operation, resource_type, name)
+                (allowed if is_allowed else denied).add(name)
             yield
+        yield from release_set(denied)
         return allowed
 
     def operations(self, resource_type: ResourceType, name: str = CLUSTER_NAME) -> int:

@@ -16,6 +16,7 @@ KIP-124, KIP-219, KIP-599).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -109,25 +110,45 @@ def _latest(kept: dict[K, V], key: K, make: Callable[[], V]) -> V:
     return value
 
 
+class Limits:
+    """The quotas of one kind that are in force. All nodes share them."""
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+        self.by_entity: dict[Entity, float] = {}
+        # The number of entities by what they name.
+        self.kinds: Counter[tuple[str, ...]] = Counter()
+        # Another one after each change.
+        self.revision = 0
+
+    def put(self, entity: Entity, values: Mapping[str, float]) -> None:
+        """Put an entity's quotas in force, in place of those that it had."""
+        kind = tuple(each for each, _ in entity)
+        if self.by_entity.pop(entity, None) is not None:
+            self.revision += 1
+            self.kinds -= Counter([kind])
+        limit = values.get(self._key)
+        if limit is not None:
+            self.revision += 1
+            self.kinds[kind] += 1
+            self.by_entity[entity] = limit
+
+
 class ClientQuota:
     """One kind of quota on one node: byte rates, request time or controller mutations."""
 
-    def __init__(self, key: str, window: Window, longest_ms: int = 2**63 - 1) -> None:
-        self._key = key
+    def __init__(self, limits: Limits, window: Window, longest_ms: int = 2**63 - 1) -> None:
+        self._limits = limits
         self._window = window
         self._longest_ms = longest_ms
-        self._quotas: Quotas = {}
-        self._kinds: set[tuple[str, ...]] = set()
         self._found: dict[tuple[str, str], _Found] = {}
+        self._found_in = limits.revision
         self._measured: dict[tuple[str, str], _Measurement] = {}
-        self.is_active = False
 
-    def replace(self, quotas: Quotas) -> None:
-        """Put these quotas in force. What was measured stays."""
-        self._quotas = {entity: values for entity, values in quotas.items() if self._key in values}
-        self._kinds = {tuple(kind for kind, _ in entity) for entity in self._quotas}
-        self._found.clear()
-        self.is_active = bool(self._quotas)
+    @property
+    def is_active(self) -> bool:
+        """True if any client has such a quota."""
+        return bool(self._limits.by_entity)
 
     def record(self, user: str, client_id: str, value: float, now_ms: int) -> int:
         """Add to what a client used; the time in milliseconds it has to wait, or 0."""
@@ -165,8 +186,11 @@ class ClientQuota:
             self._measurement(found).bucket.record(count, found.limit, now_ms)
 
     def _find(self, user: str, client_id: str) -> _Found | None:
-        if not self._quotas:
+        if not self._limits.by_entity:
             return None
+        if self._found_in != self._limits.revision:
+            self._found_in = self._limits.revision
+            self._found.clear()
         key = (user, client_id)
         if key in self._found:
             return self._found[key]
@@ -180,20 +204,22 @@ class ClientQuota:
     def _look_up(self, user: str, client_id: str) -> _Found:
         who = self._measured_with(user, client_id)
         for entity in _limiting_entities(*who):
-            values = self._quotas.get(entity)
-            if values is not None:
-                return _Found(values[self._key], *map(_short, who))
+            limit = self._limits.by_entity.get(entity)
+            if limit is not None:
+                return _Found(limit, *map(_short, who))
         return _Found(_NO_LIMIT, *map(_short, who))
 
     def _measured_with(self, user: str, client_id: str) -> tuple[str, str]:
-        if self._kinds == {_BY_CLIENT_ID}:
-            return "", client_id
-        if self._kinds == {_BY_USER}:
-            return user, ""
-        if self._kinds == {_BY_BOTH}:
-            return user, client_id
+        kinds = self._limits.kinds
+        if len(kinds) == 1:
+            if _BY_CLIENT_ID in kinds:
+                return "", client_id
+            if _BY_USER in kinds:
+                return user, ""
+            if _BY_BOTH in kinds:
+                return user, client_id
         for entity, who in _measured_entities(user, client_id):
-            if entity in self._quotas:
+            if entity in self._limits.by_entity:
                 return who
         return "", client_id
 
@@ -221,35 +247,57 @@ def named_hosts(entities: Iterable[Iterable[tuple[str, str | None]]]) -> set[str
     return {name for name in names if not is_address(name)}
 
 
+class AddressLimits:
+    """The limits of connections by address. All nodes share them."""
+
+    def __init__(self) -> None:
+        self.default: float = inf
+        # By name: a host may be named by several, and the last one counts.
+        self._by_address: dict[str, dict[str, float]] = {}
+        self._addresses: dict[str, str] = {}
+
+    def put(
+        self,
+        entity: Entity,
+        values: Mapping[str, float],
+        addresses: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        """Put an entity's quota in force. `addresses` has those of the hosts that are named."""
+        if entity[0][0] != IP:
+            return
+        name = entity[0][1]
+        value = values.get(CONNECTION_CREATION_RATE)
+        if name is None:
+            self.default = inf if value is None else as_java_int(value)
+            return
+        address = self._addresses.pop(name, None)
+        if address is not None:
+            named = self._by_address[address]
+            del named[name]
+            if not named:
+                del self._by_address[address]
+        if value is not None:
+            address = self._addresses[name] = host_text(addresses.get(name, name))
+            self._by_address.setdefault(address, {})[name] = as_java_int(value)
+
+    def of(self, address: str) -> float:
+        """The limit of an address."""
+        named = self._by_address.get(address)
+        return self.default if named is None else named[next(reversed(named))]
+
+
 class ConnectionRates:
-    """Limits how often an address may connect (KIP-612)."""
+    """Limits how often an address may connect (KIP-612). What was measured stays, as long as it
+    counts."""
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, limits: AddressLimits, window: Window) -> None:
+        self._limits = limits
         self._window = window
-        self._by_address: dict[str, float] = {}
-        self._default: float = inf
         self._rates: dict[str, Rate] = {}
-
-    def replace(self, quotas: Quotas, addresses: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Put these quotas in force. `addresses` has those of the hosts that are named.
-
-        What was measured stays, as long as it counts.
-        """
-        self._by_address = {}
-        self._default = inf
-        for entity, values in quotas.items():
-            if CONNECTION_CREATION_RATE not in values or entity[0][0] != IP:
-                continue
-            address = entity[0][1]
-            limit = as_java_int(values[CONNECTION_CREATION_RATE])
-            if address is None:
-                self._default = limit
-            else:
-                self._by_address[host_text(addresses.get(address, address))] = limit
 
     def throttle_ms(self, address: str, now_ms: int) -> int:
         """Count a connection; if it is one too many, the time to hold it before it is closed."""
-        quota = self._by_address.get(address, self._default)
+        quota = self._limits.of(address)
         if quota == inf:
             return 0
         rate = _latest(self._rates, address, lambda: Rate(self._window))

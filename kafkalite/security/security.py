@@ -7,7 +7,7 @@ cannot be obeyed raise ConfigError, at the start or when they are changed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 from uuid import UUID
 
 from kafkalite.config import BrokerConfig, ConfigError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from kafkalite.security.delegation_tokens import DelegationTokens
     from kafkalite.security.jaas import JaasEntry
     from kafkalite.security.jaas_file import JaasFile
-    from kafkalite.security.node_quotas import NodeQuotas
+    from kafkalite.security.node_quotas import NodeQuotas, QuotaLimits
     from kafkalite.security.principal_mapping import PrincipalMapper
     from kafkalite.security.sasl.jwks import RefreshTimes, UrlKeys
     from kafkalite.security.sasl.scram import ScramCredential, ScramMechanism, TokenCredential
@@ -65,7 +65,11 @@ _LOGIN_CLASSES: Final = {
 }
 _NO_CONFIGS: Final[Mapping[str, str]] = {}
 _NO_ENTRIES: Final[Mapping[str, JaasEntry]] = {}
+_NO_QUOTAS: Final[Mapping[str, float]] = {}
 _TOKEN_RECORDS: Final = (DelegationTokenRecord, RemoveDelegationTokenRecord)
+
+
+QuotaEntity: TypeAlias = tuple[tuple[str, str | None], ...]
 
 
 class Metadata(Protocol):
@@ -74,7 +78,7 @@ class Metadata(Protocol):
     access_control_entries: dict[UUID, AccessControlEntryRecord]
     delegation_tokens: dict[str, DelegationTokenRecord]
     scram_credentials: dict[tuple[str, int], UserScramCredentialRecord]
-    quotas: dict[tuple[tuple[str, str | None], ...], dict[str, float]]
+    quotas: dict[QuotaEntity, dict[str, float]]
 
 
 class Security:
@@ -88,6 +92,7 @@ class Security:
         self._jaas_file = _jaas_file(config)
         self._tokens: DelegationTokens | None = None
         self._quotas: dict[int, NodeQuotas] = {}
+        self._limits: QuotaLimits | None = None
         self._quotas_changed: Callable[[], None] | None = None
         # Addresses of the hosts that quotas name; a host without one is held by no quota.
         self.addresses: dict[str, str] = {}
@@ -97,6 +102,8 @@ class Security:
         _check_unused(config)
         if self.authorizer is not None:
             self._change_acls(self.authorizer, metadata().access_control_entries.values())
+        if metadata().quotas:
+            self._limits_in_force()
 
     @property
     def tokens(self) -> DelegationTokens:
@@ -125,8 +132,7 @@ class Security:
         if self.authorizer is not None:
             self._change_acls(self.authorizer, records)
         if any(isinstance(record, ClientQuotaRecord) for record in records):
-            for quotas in self._quotas.values():
-                self._put_in_force(quotas)
+            self._change_quotas(records)
             if self._quotas_changed is not None:
                 self._quotas_changed()
         for record in records:
@@ -157,19 +163,38 @@ class Security:
         if found is None:
             from kafkalite.security.node_quotas import NodeQuotas
 
-            found = self._quotas[node_id] = NodeQuotas(self._config)
-            self._put_in_force(found)
+            found = self._quotas[node_id] = NodeQuotas(self._config, self._limits_in_force())
         return found
 
-    def _put_in_force(self, node: NodeQuotas) -> None:
-        """Names that were not looked up when their quotas were set, but at an earlier start or by
+    def _limits_in_force(self) -> QuotaLimits:
+        """The limits of all entities. They are made at the first call, and kept up to date."""
+        if self._limits is None:
+            from kafkalite.security.node_quotas import QuotaLimits
+
+            quotas = self._metadata().quotas
+            self._look_up(quotas)
+            self._limits = QuotaLimits(quotas, self.addresses)
+        return self._limits
+
+    def _change_quotas(self, records: Iterable[object]) -> None:
+        """Follow a change of quotas. Others, which may be very many, are not looked at."""
+        limits, quotas = self._limits_in_force(), self._metadata().quotas
+        changed = {
+            tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
+            for record in records
+            if isinstance(record, ClientQuotaRecord)
+        }
+        self._look_up(changed)
+        for entity in changed:
+            limits.put(entity, quotas.get(entity, _NO_QUOTAS), self.addresses)
+
+    def _look_up(self, entities: Iterable[QuotaEntity]) -> None:
+        """Hosts that were not looked up when their quotas were set, but at an earlier start or by
         controllers, are looked up now, once."""
         from kafkalite.security.quotas import named_hosts
 
-        quotas = self._metadata().quotas
-        unknown = named_hosts(quotas) - self.addresses.keys()
+        unknown = named_hosts(entities) - self.addresses.keys()
         self.addresses.update(addresses_of(unknown))
-        node.replace(quotas, self.addresses)
 
     # Credentials, as SCRAM asks for them
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from kafkalite.group_coordinator.heartbeat_checks import is_share_member_id
 from kafkalite.requests.mirrors import mirror_of
 from kafkalite.requests.refusals import refused
-from kafkalite.requests.slices import Steps, mapped, mapped_in_steps
+from kafkalite.requests.slices import Steps, mapped, mapped_in_steps, release, release_set
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
     Asked,
@@ -125,9 +125,9 @@ def _described_topics(asked: Asked, group: Any) -> Steps[tuple[Any, list[Any]]]:
     """A group's request without the topics that may not be described, and their refusals."""
     if group.topics is None:
         return group, []
-    names = [topic_by_name_or_id(asked, topic) for topic in group.topics]
+    names = yield from mapped(partial(topic_by_name_or_id, asked), group.topics)
     allowed = yield from asked.access.allowed(
-        Operation.DESCRIBE, ResourceType.TOPIC, [name for name in names if name is not None]
+        Operation.DESCRIBE, ResourceType.TOPIC, (name for name in names if name is not None)
     )
     kept: list[Any] = []
     refusals: list[Any] = []
@@ -137,7 +137,11 @@ def _described_topics(asked: Asked, group: Any) -> Steps[tuple[Any, list[Any]]]:
         else:
             refusals.append((yield from _refused_offsets(asked, topic)))
         yield
-    return (replace(group, topics=kept), refusals) if refusals else (group, [])
+    yield from release_set(allowed)
+    if refusals:
+        return replace(group, topics=kept), refusals
+    yield from release([kept, names])
+    return group, []
 
 
 def _refused_offsets(asked: Asked, topic: Any) -> Steps[Any]:
@@ -250,9 +254,10 @@ def subscribing_heartbeat(asked: Asked) -> Steps[Verdict]:
     is_share = asked.api_key is ApiKey.SHARE_GROUP_HEARTBEAT
     if is_share and not is_share_member_id(asked.request.member_id):
         return handled(asked)  # it is refused for that
-    names = set(asked.request.subscribed_topic_names or ())
+    names = asked.request.subscribed_topic_names or ()
     allowed = yield from asked.access.allowed(Operation.DESCRIBE, ResourceType.TOPIC, names)
-    if len(allowed) < len(names):
+    refused_names = yield from kept_if(lambda name: name not in allowed, names)
+    if refused_names:
         return (yield from refused_whole(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
     return handled(asked)
 

@@ -9,7 +9,15 @@ from uuid import UUID
 
 from kafkalite.requests.mirrors import mirror_of
 from kafkalite.requests.refusals import refused
-from kafkalite.requests.slices import Steps, mapped
+from kafkalite.requests.slices import (
+    Steps,
+    batches,
+    counted,
+    mapped,
+    release,
+    release_dict,
+    release_set,
+)
 from kafkalite.requests.topic_names import INTERNAL_TOPICS
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
@@ -39,10 +47,12 @@ def metadata(asked: Asked) -> Steps[Verdict]:
     if not is_all:
         kept: list[Any] = []
         topics: list[Any] = request.topics or []
-        by_id = any(topic.topic_id != NO_UUID for topic in topics)
-        if asked.version < METADATA_BY_ID_SINCE and (
-            by_id or any(topic.name is None for topic in topics)
-        ):
+        by_id = without_name = False
+        for some in batches(topics):
+            by_id = by_id or any(topic.topic_id != NO_UUID for topic in some)
+            without_name = without_name or any(topic.name is None for topic in some)
+            yield
+        if asked.version < METADATA_BY_ID_SINCE and (by_id or without_name):
             return handled(asked)  # which refuses the whole request
         seen: set[tuple[str | None, UUID]] = set()
         for topic in topics:
@@ -56,8 +66,11 @@ def metadata(asked: Asked) -> Steps[Verdict]:
             else:
                 denied.append(refusal)
             yield
+        yield from release_set(seen)
         if denied:
             rest = replace(request, topics=kept)
+        else:
+            yield from release([kept])
     # An empty list means all in version 0.
     asks_nothing = bool(denied) and not rest.topics
     with_topics = request.include_topic_authorized_operations
@@ -132,12 +145,18 @@ def describe_topic_partitions(asked: Asked) -> Steps[Verdict]:
     if not topics:
         return (yield from _described_all(asked))
     if cursor is not None:
-        if all(each.name != cursor.topic_name for each in topics):
+        counts = yield from counted(topic.name for topic in topics)
+        is_named = cursor.topic_name in counts
+        yield from release_dict(counts)
+        if not is_named:
             return handled(asked)  # as above
         # Topics before the cursor were described before.
         topics = yield from kept_if(lambda topic: topic.name >= cursor.topic_name, topics)
     # Kafka takes a name that comes again once.
-    by_name = {topic.name: topic for topic in topics}
+    by_name: dict[str, Any] = {}
+    for some in batches(topics):
+        by_name.update((topic.name, topic) for topic in some)
+        yield
     once = replace(asked, request=replace(asked.request, topics=list(by_name.values())))
     verdict = yield from Each(need(Operation.DESCRIBE, ResourceType.TOPIC), named("name"))(once)
     if cursor is None and "" in by_name and by_name[""] in verdict.request.topics:

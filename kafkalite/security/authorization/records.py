@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafkalite.requests.slices import Steps
+from kafkalite.requests.slices import Steps, release_set
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
     Asked,
@@ -13,6 +13,7 @@ from kafkalite.security.authorization.rules import (
     Verdict,
     cluster,
     handled,
+    kept_if,
     named,
     need,
     refused_whole,
@@ -86,9 +87,10 @@ def add_partitions_to_txn(asked: Asked) -> Steps[Verdict]:
         code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         return (yield from refused_whole(asked, code))
     topics = request.v3_and_below_topics
-    names = [topic.name for topic in topics]
+    names = (topic.name for topic in topics)
     allowed = yield from access.allowed(Operation.WRITE, ResourceType.TOPIC, names)
-    if all(topic.name in allowed for topic in topics):
+    if not (yield from kept_if(lambda topic: topic.name not in allowed, topics)):
+        yield from release_set(allowed)
         return handled(asked)
     verdict = yield from refused_whole(asked, ErrorCode.OPERATION_NOT_ATTEMPTED)
     for topic in verdict.response.results_by_topic_v3_and_below:

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from kafkalite.requests.mirrors import Mirror, each_once, mirror_of
 from kafkalite.requests.refusals import refuse_in_steps, refused
-from kafkalite.requests.slices import Steps, counted, mapped
+from kafkalite.requests.slices import Steps, counted, mapped, release, release_set
 from kafkalite.requests.topic_names import is_topic_name
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
@@ -242,7 +242,7 @@ class Each:
             counts = yield from counted(names)
             names = yield from mapped(lambda name: name if counts[name] == 1 else None, names)
         allowed = yield from asked.access.allowed(
-            wanted.operation, wanted.resource_type, [name for name in names if name is not None]
+            wanted.operation, wanted.resource_type, (name for name in names if name is not None)
         )
         kept: list[Any] = []
         others: dict[int, Any] = {}
@@ -253,6 +253,8 @@ class Each:
                 others[index] = element
             yield
         if not others:
+            yield from release_set(allowed)
+            yield from release([kept, names])
             return handled(asked)
         if self.refused_once:
             once = yield from each_once(mirror, others.values())

@@ -10,7 +10,7 @@ from uuid import UUID
 from kafkalite.config import java_text
 from kafkalite.requests.mirrors import mirror_of
 from kafkalite.requests.refusals import refused
-from kafkalite.requests.slices import Steps, batches, counted, mapped
+from kafkalite.requests.slices import Steps, batches, counted, mapped, release_dict
 from kafkalite.requests.topic_names import METADATA_TOPIC
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
@@ -163,7 +163,7 @@ def configs(operation: Operation, place: Place) -> Rule:
                 continue
             if is_change and (
                 counts[_what_is_configured(resource)] > 1
-                or _is_malformed(resource.configs)
+                or (yield from _is_malformed(resource.configs))
                 or _is_of_another_node(asked, resource)
             ):
                 kept.append(resource)  # the handler knows what is wrong with it
@@ -195,12 +195,19 @@ def _what_is_configured(resource: Any) -> tuple[int, str]:
     return resource.resource_type, resource.resource_name
 
 
-def _is_malformed(changes: Sequence[Any]) -> bool:
+def _is_malformed(changes: Sequence[Any]) -> Steps[bool]:
     """True for a config that stands twice, or is to be null."""
-    return len({each.name for each in changes}) < len(changes) or any(
-        each.value is None and getattr(each, "config_operation", None) != _DELETE
-        for each in changes
-    )
+    counts = yield from counted(each.name for each in changes)
+    is_malformed = len(counts) < len(changes)
+    yield from release_dict(counts)
+    for some in batches(changes):
+        is_malformed = is_malformed or any(map(_is_to_be_null, some))
+        yield
+    return is_malformed
+
+
+def _is_to_be_null(change: Any) -> bool:
+    return change.value is None and getattr(change, "config_operation", None) != _DELETE
 
 
 def _is_of_another_node(asked: Asked, resource: Any) -> bool:

@@ -15,6 +15,11 @@ from kafkalite.wire.messages.alter_client_quotas import (
     EntryDataRequest,
     OpData,
 )
+from kafkalite.wire.messages.alter_configs import (
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResource,
+)
 from kafkalite.wire.messages.alter_user_scram_credentials import (
     AlterUserScramCredentialsRequest,
     ScramCredentialUpsertion,
@@ -25,8 +30,12 @@ from kafkalite.wire.messages.describe_client_quotas import DescribeClientQuotasR
 from kafkalite.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
 )
+from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkalite.wire.messages.list_groups import ListGroupsRequest
 from kafkalite.wire.messages.list_transactions import ListTransactionsRequest
+from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkalite.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from tests.kafkalite.group_requests import find, join
 
 BROKER_CONFIGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -34,6 +43,8 @@ BROKER_CONFIGS = {
 }
 COUNT = 10_000
 WORDS = 200_000
+NAMES = 100_000
+QUOTAS = 40_000
 
 pytestmark = pytest.mark.slow
 
@@ -73,11 +84,11 @@ async def test_quotas(client: Any) -> None:
             entity=[EntityData(entity_type="user", entity_name=f"u{number}")],
             ops=[OpData(key="producer_byte_rate", value=1e9)],
         )
-        for number in range(COUNT)
+        for number in range(QUOTAS)
     ]
     await client.ask(AlterClientQuotasRequest(entries=entries))
     answer = await client.ask(DescribeClientQuotasRequest(components=[], strict=False))
-    assert len(answer.entries) == COUNT
+    assert len(answer.entries) == QUOTAS
 
 
 async def test_scram_credentials(client: Any) -> None:
@@ -101,3 +112,33 @@ async def test_filters_of_very_many_words(client: Any) -> None:
     assert answer.unknown_state_filters == words
     numbers = ListTransactionsRequest(producer_id_filters=[*range(5 * WORDS)])
     assert (await client.ask(numbers)).transaction_states == []
+
+
+async def test_members_that_leave(client: Any) -> None:
+    await find(client)
+    joined = await join(client)
+    names = [f"m{number}" for number in range(COUNT)] + [joined.member_id]
+    wanted = [MemberIdentity(member_id=name) for name in names]
+    for group in ("group", "none"):
+        answer = await client.ask(LeaveGroupRequest(group_id=group, members=wanted * 5))
+        assert [each.member_id for each in answer.members] == names * 5
+        left = [each.member_id for each in answer.members if not each.error_code]
+        assert left == ([joined.member_id] if group == "group" else [])
+
+
+async def test_names_that_are_authorized(client: Any) -> None:
+    names = [f"a-topic-that-is-not-there-{number}" for number in range(NAMES)]
+    wanted = [MetadataRequestTopic(name=name) for name in names]
+    described = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    answer = await client.ask(described, version=9)
+    assert len(answer.topics) == NAMES
+    topics = [OffsetFetchRequestTopic(name=name, partition_indexes=[0]) for name in names]
+    answer = await client.ask(OffsetFetchRequest(group_id="group", topics=topics), version=7)
+    assert len(answer.topics) == 0 or len(answer.topics) == WORDS
+    of_topic = AlterConfigsResource(
+        resource_type=2,
+        resource_name="none",
+        configs=[AlterableConfig(name=name, value="1") for name in names],
+    )
+    answer = await client.ask(AlterConfigsRequest(resources=[of_topic]))
+    assert answer.responses[0].error_code

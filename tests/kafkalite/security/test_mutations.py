@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import pytest
 
 from kafkalite.security.mutations import STRICT_SINCE, MutationQuota
-from kafkalite.security.quotas import CONTROLLER_MUTATION_RATE, ClientQuota
+from kafkalite.security.quotas import CONTROLLER_MUTATION_RATE
 from kafkalite.security.rates import Window
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from tests.kafkalite.security.in_force import OneQuota
 
 # With one token per second the bucket holds ten.
 WINDOW = Window(10, 1000)
@@ -30,7 +31,7 @@ def asked(
     *, is_strict: bool, rate: float = 1.0, clock: Clock | None = None
 ) -> tuple[MutationQuota, Clock]:
     clock = clock or Clock()
-    quota = ClientQuota(CONTROLLER_MUTATION_RATE, WINDOW)
+    quota = OneQuota(CONTROLLER_MUTATION_RATE, WINDOW)
     quota.replace({(("user", "alice"),): {CONTROLLER_MUTATION_RATE: rate}})
     return MutationQuota(quota, "alice", "app", clock, is_strict=is_strict), clock
 

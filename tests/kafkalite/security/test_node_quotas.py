@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from kafkalite.config import BrokerConfig
-from kafkalite.security.node_quotas import NodeQuotas
 from kafkalite.security.quotas import Quotas
+from tests.kafkalite.security.in_force import OneNode
 
 ALICE = (("user", "alice"),)
 
 
-def quotas(values: dict[str, float], **configs: str) -> NodeQuotas:
+def quotas(values: dict[str, float], **configs: str) -> OneNode:
     own = {"listeners": "PLAINTEXT://127.0.0.1:0"}
-    made = NodeQuotas(
+    made = OneNode(
         BrokerConfig(own | {name.replace("_", "."): text for name, text in configs.items()})
     )
     made.replace({ALICE: values})

@@ -8,11 +8,12 @@ import pytest
 from kafkalite.security.quotas import (
     CONNECTION_CREATION_RATE,
     PRODUCER_BYTE_RATE,
-    ClientQuota,
-    ConnectionRates,
+    AddressLimits,
     Entity,
+    Limits,
 )
 from kafkalite.security.rates import Window
+from tests.kafkalite.security.in_force import OneQuota, OneRate
 
 WINDOW = Window()
 ALICE: Entity = (("user", "alice"),)
@@ -28,8 +29,8 @@ LEVELS: list[Entity] = [
 ]
 
 
-def quota(entities: dict[Entity, float]) -> ClientQuota:
-    made = ClientQuota(PRODUCER_BYTE_RATE, WINDOW)
+def quota(entities: dict[Entity, float]) -> OneQuota:
+    made = OneQuota(PRODUCER_BYTE_RATE, WINDOW)
     made.replace({entity: {PRODUCER_BYTE_RATE: limit} for entity, limit in entities.items()})
     return made
 
@@ -50,7 +51,7 @@ def test_without_a_quota_nothing_is_measured() -> None:
 
 
 def test_quotas_of_other_kinds_do_not_count() -> None:
-    made = ClientQuota(PRODUCER_BYTE_RATE, WINDOW)
+    made = OneQuota(PRODUCER_BYTE_RATE, WINDOW)
     made.replace({ALICE: {"consumer_byte_rate": 1.0}})
     assert not made.is_active
 
@@ -149,7 +150,7 @@ def test_the_bucket_of_who_had_no_quota_is_full() -> None:
 
 
 def test_connections_by_address() -> None:
-    rates = ConnectionRates(WINDOW)
+    rates = OneRate(WINDOW)
     rates.replace(
         {
             (("ip", "10.0.0.1"),): {CONNECTION_CREATION_RATE: 1.0},
@@ -164,14 +165,14 @@ def test_connections_by_address() -> None:
 
 @pytest.mark.parametrize("limit", [1e-7, nan])
 def test_a_rate_below_one_lets_nobody_connect(limit: float) -> None:
-    rates = ConnectionRates(WINDOW)
+    rates = OneRate(WINDOW)
     rates.replace({(("ip", None),): {CONNECTION_CREATION_RATE: limit}})
     assert rates.throttle_ms("10.0.0.1", 0) == 1_000
 
 
 def test_connections_count_on_without_a_rate_in_between() -> None:
     """Connections that are made meanwhile do not."""
-    rates = ConnectionRates(WINDOW)
+    rates = OneRate(WINDOW)
     quotas: dict[Entity, dict[str, float]] = {
         (("ip", "10.0.0.1"),): {CONNECTION_CREATION_RATE: 2.0}
     }
@@ -186,7 +187,7 @@ def test_connections_count_on_without_a_rate_in_between() -> None:
 
 
 def test_without_a_rate_anybody_may_connect() -> None:
-    rates = ConnectionRates(WINDOW)
+    rates = OneRate(WINDOW)
     assert all(rates.throttle_ms("h", 0) == 0 for _ in range(1000))
 
 
@@ -215,7 +216,7 @@ def test_a_crowd_of_clients_does_not_set_free_one_that_goes_on() -> None:
 
 
 def test_a_crowd_of_addresses_does_not_set_free_one_that_goes_on() -> None:
-    rates = ConnectionRates(WINDOW)
+    rates = OneRate(WINDOW)
     rates.replace({(("ip", None),): {CONNECTION_CREATION_RATE: 1.0}})
     for _ in range(10):
         assert rates.throttle_ms("10.0.0.1", 0) == 0
@@ -226,6 +227,36 @@ def test_a_crowd_of_addresses_does_not_set_free_one_that_goes_on() -> None:
 
 
 def test_an_address_of_ipv6_may_be_written_short() -> None:
-    rates = ConnectionRates(WINDOW)
+    rates = OneRate(WINDOW)
     rates.replace({(("ip", "::1"),): {CONNECTION_CREATION_RATE: 1.0}})
     assert [rates.throttle_ms("0:0:0:0:0:0:0:1", 0) > 0 for _ in range(11)] == [False] * 10 + [True]
+
+
+def test_a_change_of_one_entity_leaves_the_others() -> None:
+    limits = Limits(PRODUCER_BYTE_RATE)
+    for number in range(5):
+        limits.put((("user", f"u{number}"),), {PRODUCER_BYTE_RATE: number, "other": 1.0})
+    limits.put((("client-id", None),), {PRODUCER_BYTE_RATE: 9.0})
+    before = limits.revision
+    limits.put((("user", "u3"),), {"other": 1.0})
+    limits.put((("user", "u9"),), {})
+    assert limits.revision == before + 1
+    assert list(limits.by_entity.values()) == [0, 1, 2, 4, 9.0]
+    assert limits.kinds == {("user",): 4, ("client-id",): 1}
+    limits.put((("client-id", None),), {})
+    assert set(limits.kinds) == {("user",)}
+
+
+def test_an_address_with_several_names_has_the_last_limit() -> None:
+    limits = AddressLimits()
+    addresses = {"one": "10.0.0.1", "two": "10.0.0.1"}
+    for name, limit in (("one", 1.0), ("two", 2.0), ("one", 3.0)):
+        limits.put((("ip", name),), {CONNECTION_CREATION_RATE: limit}, addresses)
+    assert limits.of("10.0.0.1") == 3
+    limits.put((("ip", "one"),), {}, addresses)
+    assert limits.of("10.0.0.1") == 2
+    limits.put((("ip", "two"),), {}, addresses)
+    limits.put((("ip", None),), {CONNECTION_CREATION_RATE: 7.0})
+    assert limits.of("10.0.0.1") == 7
+    limits.put((("ip", None),), {})
+    assert limits.of("10.0.0.1") == float("inf")

@@ -16,7 +16,7 @@ from kafkalite.security.acls import Acl, Operation, ResourceType
 from kafkalite.security.sasl.scram import MECHANISMS
 from kafkalite.security.security import Security, scram_records
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
-from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord
+from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 from kafkalite.wire.messages.stored.delegation_token_record import DelegationTokenRecord
 from kafkalite.wire.messages.stored.remove_access_control_entry_record import (
     RemoveAccessControlEntryRecord,
@@ -106,12 +106,27 @@ def test_quotas_follow_the_metadata_on_every_node() -> None:
     one = made.quotas(1)
     assert (made.has_quotas, one.is_active) == (False, False)
     image.quotas[("user", "alice"),] = {"producer_byte_rate": 5.0}
-    made.changed([ClientQuotaRecord(key="producer_byte_rate", value=5.0)])
+    alice = [EntityData(entity_type="user", entity_name="alice")]
+    made.changed([ClientQuotaRecord(entity=alice, key="producer_byte_rate", value=5.0)])
     assert told == [True]
     assert one.produce.most_in_window("alice", "app") == 50
     assert made.quotas(1) is one
     assert made.quotas(2) is not one, "each node measures its own clients"
     assert made.quotas(2).produce.most_in_window("alice", "app") == 50
+
+
+def test_a_change_of_one_quota_looks_at_no_other() -> None:
+    image = Image()
+    made = security(image=image)
+    image.quotas[("user", "alice"),] = {"producer_byte_rate": 5.0}
+    node = made.quotas(1)
+    # Another one that it was not told of.
+    image.quotas[("user", "bob"),] = {"producer_byte_rate": 7.0}
+    del image.quotas[("user", "alice"),]
+    alice = [EntityData(entity_type="user", entity_name="alice")]
+    made.changed([ClientQuotaRecord(entity=alice, key="producer_byte_rate", remove=True)])
+    assert not node.is_active
+    assert security(image=image).quotas(1).is_active
 
 
 @pytest.mark.parametrize(("key", "has_tokens"), [("", False), ("secret", True)])

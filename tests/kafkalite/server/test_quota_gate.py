@@ -14,7 +14,6 @@ from trio.testing import MockClock
 from kafkalite.apis import APIS, Handler
 from kafkalite.config import BrokerConfig
 from kafkalite.requests.principal import Principal
-from kafkalite.security.node_quotas import NodeQuotas
 from kafkalite.server.quota_gate import quota_gate
 from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
@@ -42,6 +41,7 @@ from kafkalite.wire.rows import rows_of
 from tests.kafkalite.conftest import Client
 from tests.kafkalite.fetching import ALIVE, answers, batch, fetch, produce, values
 from tests.kafkalite.quotas_and_credentials import alter
+from tests.kafkalite.security.in_force import OneNode
 from tests.kafkalite.server.one_dispatcher import OneDispatcher, one_dispatcher
 
 Connect = Callable[..., Awaitable[Client]]
@@ -134,7 +134,7 @@ class Gated:
         self.muted: list[float] = []
         self._asked = asked
         self._api = APIS[api_key]
-        self.quotas = NodeQuotas(asked.services.config)
+        self.quotas = OneNode(asked.services.config)
         self.quotas.replace({(("user", "alice"),): limits})
 
     def ask(self, request: Any, handle: Handler, version: int | None = None, size: int = 0) -> Any:
@@ -187,7 +187,7 @@ async def test_logins_and_brokers_pay_nothing(api_key: ApiKey) -> None:
     def handle(*_: Any) -> None:
         return None
 
-    gate = quota_gate(lambda node_id: NodeQuotas(BrokerConfig({})))
+    gate = quota_gate(lambda node_id: OneNode(BrokerConfig({})))
     assert gate(APIS[api_key], handle) is handle
 
 
