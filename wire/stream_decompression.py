@@ -22,7 +22,6 @@ from kafkalite.wire.compression import (
     UnfoldsTooLarge,
     decompress,
 )
-from kafkalite.wire.zstd_frames import are_many, are_read_together, read_frame, readable
 
 _XERIAL_HEADER_BYTES: Final = 16
 _INT32: Final = struct.Struct(">i")
@@ -79,6 +78,8 @@ def has_many_parts(codec: Compression, data: memoryview) -> bool:
     if codec is Compression.GZIP:
         return bytes(data).count(_GZIP_MAGIC) > MOST_PARTS
     if codec is Compression.ZSTD:
+        from kafkalite.wire.zstd_frames import are_many
+
         return are_many(data, MOST_PARTS)
     if codec is Compression.SNAPPY and bytes(data[:8]) == XERIAL_MAGIC:
         position, after = 0, _after_snappy_block
@@ -266,6 +267,8 @@ def _check(size: int, limit: int) -> None:
 
 
 def _zstd(data: bytes, limit: int) -> Stream:
+    from kafkalite.wire.zstd_frames import are_read_together, read_frame, readable
+
     output = bytearray()
     position = 0
     while position < len(data):

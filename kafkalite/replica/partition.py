@@ -351,11 +351,8 @@ class Partition:
 
         None if it has not. In one process all share the log."""
         log = self.log
-        return (
-            (log.log_end_offset, 0.0)
-            if log.log_start_offset <= offset <= log.log_end_offset
-            else None
-        )
+        has_offset = log.log_start_offset <= offset <= log.log_end_offset
+        return (log.log_end_offset, 0.0) if has_offset else None
 
     @property
     def low_watermark(self) -> int:

@@ -51,8 +51,7 @@ if TYPE_CHECKING:
     from kafkalite.log.log import Log
     from kafkalite.requests.context import RequestContext
 
-logger = logger_of(__name__)
-
+_NOT_CREATED: Final = "an internal topic cannot be created"
 _OF_PARTITIONS: Final = (TopicRecord, NewPartitions, PartitionRecord, RemoveTopicRecord)
 
 __all__ = ["CreatedTopic", "NewTopic", "PartitionLogs", "Topic", "Topics"]
@@ -72,7 +71,7 @@ class Topics:
         self._subscribers: list[Callable[[], None]] = []
         self._creation = TopicCreation(cluster)
         self.changes = InTurn()
-        self._trouble = SaidOnce("an internal topic cannot be created", logger, logging.WARNING)
+        self._trouble = SaidOnce(_NOT_CREATED, logger_of(__name__), logging.WARNING)
         # Partitions that are open, and shown with the next change.
         self._opened: dict[UUID, list[Partition]] = {}
         self._was_configured = self._have_defaults_changed = False  # since they were opened
