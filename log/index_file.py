@@ -12,6 +12,7 @@ that crashed ends in zeros: it is after the recovery point, and rebuilt.
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 from bisect import bisect_right
@@ -102,7 +103,10 @@ class IndexFile:
 
     def _read_entry(self, descriptor: int, i: int) -> tuple[Any, ...]:
         size = self.layout.size
-        return self.layout.unpack(self._files.pread(descriptor, size, i * size))
+        data = self._files.pread(descriptor, size, i * size)
+        if len(data) < size:
+            raise OSError(errno.EIO, "an index ends within an entry", str(self.path))
+        return self.layout.unpack(data)
 
     def count_up_to(self, value: int, field: int = 0) -> int:
         """The number of entries with at most `value` in the field, whose values ascend."""

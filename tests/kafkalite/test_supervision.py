@@ -21,6 +21,7 @@ TESTS = Path(__file__).parents[1]
 SUPERVISED = {"supervised", "supervised_service", "every"}
 # Tasks that may end as they like, and why.
 EXCEPTIONS = {
+    "client/calls.py: do": "what it raises goes to the thread that has asked for it",
     "broker.py: self._connections.listen": "holds the listeners' tasks, each of which is told here",
     "broker.py: self._connections.serve": "the loop itself: each connection is guarded by its own",
     "broker.py: self._connections.close_idle": "touches no disk, and closes guarded connections",

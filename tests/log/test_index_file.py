@@ -1,5 +1,6 @@
 """An index's file: the same entries in memory and on the disk, appended to, searched and cut."""
 
+import os
 import struct
 from pathlib import Path
 
@@ -30,6 +31,17 @@ def filled(path: Path, entries: list[tuple[int, int]] = ENTRIES) -> Pairs:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "0.index"
+
+
+def test_an_entry_that_cannot_be_read_whole_is_a_failure_of_the_disk(path: Path) -> None:
+    index = filled(path)
+    index.write()
+    index.unload()
+    os.truncate(path, path.stat().st_size - 3)
+    assert index.entry(0) == ENTRIES[0]
+    for look in (lambda: index.entry(-1), lambda: index.count_up_to(100)):
+        with pytest.raises(OSError, match="ends within an entry"):
+            look()
 
 
 @pytest.mark.parametrize("is_on_disk", [False, True])

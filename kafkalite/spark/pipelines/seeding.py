@@ -136,6 +136,8 @@ def _plan(
     value_bytes: int,
 ) -> tuple[list[Part], int | None]:
     """The parts of the input, and how many rows it has, if that is known."""
+    if generate < 0 or value_bytes < 0:
+        raise PipelineError(f"{min(generate, value_bytes)} is no number of records or bytes")
     if bool(inputs) == bool(generate):
         raise PipelineError("either files are named, or a number of records to generate")
     parts: list[Part] = []

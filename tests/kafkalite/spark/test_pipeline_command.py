@@ -60,6 +60,7 @@ def listed(directory: Path) -> set[str]:
         (["--header", "number"], "NAME=VALUE"),
         (["--compression", "rar"], "rar"),
         (["--generate", "5"], "either files"),
+        (["--generate", "-5"], "-5 is no number of records"),
     ],
 )
 def test_seed_refuses_what_does_not_fit(

@@ -97,12 +97,9 @@ def test_a_connection_goes_on_after_an_answer_that_was_sent_in_its_own_way(
 ) -> None:
     """Also after those of APIs whose messages are objects, and no rows."""
     k.create_topic("t")
-    before = k.events(kind="topic.created")[-1].seq
     apis = ["ApiVersions", "FindCoordinator", "InitProducerId", "Metadata", "Produce"]
     k.fault(apis, times=None, do=shape)
     assert produced(k, "t", b"v", **{"enable.idempotence": True}) == [None]
-    closed = k.events(kind="connection.closed", after=before)
-    assert [event.why for event in closed if "hung up" not in event.why] == []
     assert "could not be answered" not in caplog.text
 
 
