@@ -195,8 +195,13 @@ class LogDirectory:
         path: Path | None = None,
     ) -> Log:
         """A future log: new, or at `path` where a restart found it. Raises as `open_log`."""
-        path = self.path / future_directory(topic, partition) if path is None else path
-        log = self._open(path, (topic, partition), config, topic_id)
+        place = self.path / future_directory(topic, partition) if path is None else path
+        try:
+            log = self._open(place, (topic, partition), config, topic_id)
+        except KafkaError:
+            if path is None and self.files.is_directory(place):
+                self._deleted.add_directory(place)  # else a start would go on with the move
+            raise
         self.future_logs[topic, partition] = log
         return log
 
@@ -320,17 +325,16 @@ class LogDirectory:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {error}") from error
 
     def checkpoint_steps(self) -> Iterator[DiskWait | None]:
-        """The same in steps. A step that can be called writes a file.
-
-        An error takes the directory offline, unless it may pass: then it is logged.
-        """
+        """The same in steps; one that can be called writes a file. An error takes the directory
+        offline, unless it may pass: then it is logged."""
         return self._said(self._checkpoints.steps(self.all_logs))
 
     def keeping_starts(self, logs: Iterable[Log]) -> Iterator[DiskWait | None]:
         """Have a crash find these logs beginning where they begin now. Steps and errors as above:
         a full disk must not keep records from being deleted."""
-        starts = self._checkpoints.starts(((log.topic, log.partition), log) for log in logs)
-        return self._said(starts)
+        return self._said(
+            self._checkpoints.starts(((log.topic, log.partition), log) for log in logs)
+        )
 
     def _said(self, writes: Iterator[Callable[[], None] | None]) -> Iterator[DiskWait | None]:
         try:
@@ -342,10 +346,8 @@ class LogDirectory:
                 self.failed(error)
 
     def close(self) -> None:
-        """Close every log, mark the shutdown as clean, and unlock.
-
-        If a log cannot be closed, the mark is left out: the next start recovers all logs here.
-        """
+        """Close every log, mark the shutdown as clean, and unlock. If a log cannot be closed, the
+        mark is left out: the next start recovers all logs here."""
         for _ in self.closing():
             pass
 

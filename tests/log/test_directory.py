@@ -1,15 +1,18 @@
 """A data directory: its owner, its logs, and a restart that finds them."""
 
 import errno
+import os
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.errors import DataDirectoryInUse, InconsistentDataDirectory
+from kafkalite.log.files import Files
 from kafkalite.log.meta_properties import random_id
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.log.directories import NOW_MS, append, open_directory, opened
@@ -106,3 +109,26 @@ def test_a_file_that_is_gone_takes_only_its_log_along(tmp_path: Path, leads_alon
         assert (directory.failure is None) == leads_alone
         other.storage_error(OSError(errno.EIO, "Input/output error"))
         assert directory.failure is not None
+
+
+@pytest.mark.parametrize("operation", ["make_directory", "open", "pwrite", "rename"])
+def test_a_move_that_cannot_begin_leaves_nothing_to_go_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    with opened(tmp_path) as directory:
+        whole = vars(Files)[operation]
+
+        def failing(files: Files, *arguments: Any) -> Any:
+            if operation == "pwrite" or "-future" in str(arguments[0]):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            return whole.__get__(files)(*arguments)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Files, operation, failing)
+            with pytest.raises(KafkaError, match="No space left"):
+                directory.open_future("t", 0, LogConfig(), topic_id=uuid.uuid4())
+        for step in directory.remove_deleted():
+            if callable(step):
+                step()
+        assert list(tmp_path.glob("t-0*")) == []
+        assert directory.failure is None
