@@ -197,7 +197,7 @@ class ClassicInConsumer:
             raise KafkaError(ErrorCode.ILLEGAL_GENERATION)
         if differs(protocol_type, group.protocol_type) or differs(protocol_name, first.name):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        # Where others have gone, the group's epoch is ahead of the target until somebody is heard.
+        # The group's epoch is ahead of the target when others have gone, until somebody is heard.
         unrevoked = member.state is MemberState.UNREVOKED
         if group.assignment_epoch > member.member_epoch and not unrevoked:
             self._expect_join(group, member)

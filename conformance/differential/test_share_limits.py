@@ -44,7 +44,7 @@ def fill(pair: Pair, queue: str, *partitions: int, size: int = 100) -> None:
 def test_few_records_of_three_partitions(
     pair: Pair, queue: str, member: Callable[..., Member], most: int, mode: int
 ) -> None:
-    """Where a fetch looks for the first time, its records come last."""
+    """Records of a partition that is looked at for the first time come last."""
     m, n = member(), member("m-2")
     fields: dict[str, Any] = {
         "max_records": most,
@@ -55,7 +55,7 @@ def test_few_records_of_three_partitions(
     fill(pair, queue, *ALL)
     m.fetch(partitions=ALL, **fields)
     n.fetch(partitions=(1, 0), **fields)
-    # Of several that gave records, a hash decides in which order they have their next turn.
+    # A hash decides in which order several that gave records have their next turn.
     for _ in range(5 if most == 1 else 0):
         m.fetch(without_topics=True, **fields)
         n.fetch(without_topics=True, **fields)
@@ -81,7 +81,7 @@ def test_few_bytes_of_three_partitions(
 def test_few_bytes_are_enough(
     pair: Pair, queue: str, member: Callable[..., Member], least: int
 ) -> None:
-    """Of each partition no more bytes count than its part of those asked for."""
+    """No more bytes of a partition count than its part of those asked for."""
     m = member()
     produce(pair, queue, 1, size=100)
     m.fetch(partitions=ALL, min_bytes=least, max_bytes=240, max_wait_ms=0)

@@ -314,12 +314,14 @@ class ShareServices:
         """The outcomes once all that they rest on is stored, or could not be."""
         if not pending:
             return outcomes
+        from kafkalite.replica.share.state_errors import as_answered
+
         await context.connection.move_to_task()
         failed: dict[TopicPartitionId, KafkaError | None] = {}
         for where, write in pending.items():
             await write.done.wait()
             if write.error is not None:
-                failed[where] = self.partitions.as_answered(write.error)
+                failed[where] = as_answered(write.error)
         return {**outcomes, **failed}
 
     def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:

@@ -28,8 +28,8 @@ from kafkalite.replica.share.share_partition import (
     StateUpdate,
 )
 from kafkalite.replica.share.share_sessions import SessionKey, ShareSessions, TopicPartitionId
+from kafkalite.replica.share.state_errors import as_answered
 from kafkalite.requests.purgatory import Watchers
-from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -43,25 +43,6 @@ if TYPE_CHECKING:
 _logger = logger_of(__name__)
 
 _NO_START_OFFSET: Final = -1
-# The meaning of a failed read or write of the state (Kafka's SharePartition).
-_AS_ANSWERED: Final = {
-    ErrorCode.NOT_COORDINATOR: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
-    ErrorCode.GROUP_ID_NOT_FOUND: ErrorCode.GROUP_ID_NOT_FOUND,
-    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
-}
-# After these, Apache Kafka's leaders ask the share coordinator again, five times.
-_ASKED_AGAIN: Final = frozenset(
-    {
-        ErrorCode.NOT_COORDINATOR,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    }
-)
 # After these, a share partition is opened anew.
 _FENCING: Final = frozenset(
     {
@@ -242,7 +223,7 @@ class SharePartitions:
         try:
             state = self._store.read_state(key, leader_epoch)
         except KafkaError as error:
-            raise self.as_answered(error) from error
+            raise as_answered(error) from error
         opened = _Opened(self, key, partition, leader_epoch, state.state_epoch)
         start_offset = state.start_offset
         if start_offset == _NO_START_OFFSET:
@@ -287,19 +268,7 @@ class SharePartitions:
                 opened.share.key, opened.state_epoch, opened.leader_epoch, update
             )
         except KafkaError as error:
-            raise self.as_answered(error) from error
-
-    @staticmethod
-    def as_answered(error: KafkaError) -> KafkaError:
-        """The error for a member whose state could not be read or written.
-
-        What is said of a read goes into the log only; so the words are those of a write.
-        """
-        code = _AS_ANSWERED.get(error.code, ErrorCode.UNKNOWN_SERVER_ERROR)
-        reason = message_of(error)
-        if error.code in _ASKED_AGAIN:
-            reason = "Exhausted max retries to complete write state RPC without success."
-        return KafkaError(code, f"Error in write state RPC. {reason}")
+            raise as_answered(error) from error
 
     # Time, and who waits
 

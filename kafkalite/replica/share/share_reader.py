@@ -84,7 +84,7 @@ class ShareReader:
         self._committed_only = partitions.settings.reads_committed_only(group_id)
         self._open: dict[TopicPartitionId, tuple[Partition, SharePartition]] = {}
         self._failed: dict[TopicPartitionId, KafkaError] = {}
-        # What `has_enough` read for the first time, when it said so last.
+        # The partitions that `has_enough` looked at for the first time, when it said yes last.
         self._new: set[TopicPartitionId] = set()
         # The readings still to do, each of some partitions; None before the first.
         self._unread: deque[deque[_Open]] | None = None
