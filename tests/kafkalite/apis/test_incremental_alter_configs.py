@@ -32,8 +32,6 @@ from tests.kafkalite.config_requests import (
 )
 from tests.kafkalite.until import until
 
-PREFIXED = "listener.name.plaintext.max.connections"
-
 
 @pytest.mark.parametrize("version", [0, 1])
 async def test_set_delete_append_subtract(broker: test_broker, client: Any, version: int) -> None:
@@ -198,7 +196,6 @@ async def test_one_resource_fails_as_a_whole_and_alone(broker: test_broker, clie
             "Cluster-level min.insync.replicas cannot be removed while ELR is enabled.",
         ),
         (BROKER, "", ("nosuch", APPEND, "1"), 40, "Unknown config name: nosuch"),
-        (BROKER, "1", (PREFIXED, APPEND, "1"), 40, f"Unknown config name: {PREFIXED}"),
         (GROUP, "", ("consumer.session.timeout.ms", SET, "5"), 42, None),
         (GROUP, "g", ("nosuch", SET, "5"), 40, "Unknown group config name: nosuch"),
         (CLIENT_METRICS, "m", ("interval.ms", SET, "5"), 42, None),
