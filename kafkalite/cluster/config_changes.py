@@ -20,7 +20,6 @@ from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOP
 from kafkalite.cluster.node_config_validation import ELR_FEATURE, MIN_IN_SYNC
 from kafkalite.cluster.operation_size import MAX_RECORDS, TooManyRecords, check_operation_size
 from kafkalite.config import BROKER_CONFIGS, ConfigType, java_text
-from kafkalite.config.sources import find
 from kafkalite.requests.slices import (
     Steps,
     WaitingSteps,
@@ -366,8 +365,7 @@ def _without_first(items: list[str], gone: Counter[str]) -> list[str]:
 def _not_a_list(resource_type: int, change: ConfigChange) -> str:
     operation = Operation(change.operation).name
     if resource_type == BROKER_RESOURCE:
-        definition = find(change.name)
-        if definition is None or definition.name not in BROKER_CONFIGS:
+        if change.name not in BROKER_CONFIGS:  # nor is a name with a listener's prefix
             return f"Unknown config name: {change.name}"
         return f"Config value {operation.lower()} is not allowed for config key: {change.name}"
     return f"Can't {operation} to key {change.name} because its type is not LIST."

@@ -69,6 +69,14 @@ def test_lists_are_added_to_and_taken_from(
 
 
 @pytest.mark.parametrize("operation", [Operation.APPEND, Operation.SUBTRACT])
+def test_a_name_with_a_listener_s_prefix_is_no_list(operation: Operation) -> None:
+    name = "listener.name.plaintext.max.connections"
+    with pytest.raises(KafkaError) as refused:
+        _apply(BROKER, {}, ConfigChange(name, operation, "1"))
+    assert refused.value.message == f"Unknown config name: {name}"
+
+
+@pytest.mark.parametrize("operation", [Operation.APPEND, Operation.SUBTRACT])
 def test_a_long_list_is_changed_at_once(operation: Operation) -> None:
     """The value is as long as a text may be."""
     before, value = (",".join(f"{kind}:{n}" for n in range(5000)) for kind in "01")
