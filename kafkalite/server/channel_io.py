@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from ssl import SSLError
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.log.log_state import ERRORS_OF_A_FILE, PASSING_ERRORS
@@ -25,6 +26,11 @@ _ERRORS_HERE: Final = (
     | ERRORS_OF_A_FILE
     | {errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.ENODEV, errno.ESTALE}
 )
+
+
+def _is_from_here(error: OSError) -> bool:
+    # The numbers of TLS errors are OpenSSL's own.
+    return error.errno in _ERRORS_HERE and not isinstance(error, SSLError)
 
 
 def receive(transport: Transport, channel: Channel) -> None:
@@ -84,7 +90,7 @@ def log_end(name: str, error: Exception) -> None:
     elif isinstance(error, CloseConnection):
         if not error.is_told:
             logger.info("%s: connection closed: %s", name, error)
-    elif isinstance(error, OSError) and error.errno in _ERRORS_HERE:
+    elif isinstance(error, OSError) and _is_from_here(error):
         logger.warning("%s: connection closed: %s", name, error)
     elif isinstance(error, OSError):
         logger.debug("%s: connection lost: %s", name, error)

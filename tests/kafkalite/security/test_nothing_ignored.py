@@ -10,6 +10,7 @@ import re
 
 import pytest
 
+from kafkalite.cluster.image import MetadataImage
 from kafkalite.config import BROKER_CONFIGS, BrokerConfig, ConfigError, Support
 from kafkalite.security.security import Security
 from tests.kafkalite.security.secured import SASL_LISTENER
@@ -67,4 +68,4 @@ def test_kafka_s_own_classes_are_taken() -> None:
         "sasl.login.class": f"{package}.authenticator.DefaultLogin",
         "sasl.oauthbearer.jwt.retriever.class": f"{package}.oauthbearer.DefaultJwtRetriever",
     }
-    Security(BrokerConfig(SASL_LISTENER | own), lambda: None)
+    Security(BrokerConfig(SASL_LISTENER | own), MetadataImage)

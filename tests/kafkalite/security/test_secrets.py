@@ -59,7 +59,7 @@ SECRETS = {
     )
 }
 SERVER = Authority().server()
-NO_METADATA: Any = SimpleNamespace(access_control_entries={}, scram_credentials={})
+NO_METADATA: Any = SimpleNamespace(access_control_entries={}, scram_credentials={}, quotas={})
 
 
 def configs(directory: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import socket
+import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -158,6 +159,7 @@ def test_a_client_that_is_gone_is_an_error_of_the_socket(ends: Ends) -> None:
             logging.WARNING,
             "me: connection closed: [Errno 5] the disk: 'a.log'",
         ),
+        (ssl.SSLError(5, "syscall"), logging.DEBUG, "me: connection lost: "),  # 5 is EIO elsewhere
         (
             OSError(errno.EMFILE, "too many open files"),
             logging.WARNING,
