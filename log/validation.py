@@ -1,4 +1,4 @@
-"""The leader refuses a batch with Kafka's error, or rewrites it as its topic asks.
+"""The leader refuses a batch with Kafka's error, or stamps it as its topic asks.
 
 The batches are those that acceptance.py does not take. The order of the checks is Kafka's: base
 offset, size, checksum, codec, the header's counts, then every record. Errors in single records
@@ -13,35 +13,28 @@ UnifiedLog.analyzeAndValidateRecords, LogValidator.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkalite.log.acceptance import largest_timestamp, unpacked
+from kafkalite.log.acceptance import largest_timestamp
 from kafkalite.log.accepted_batch import AcceptedBatch
 from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import InvalidRecordsError, RecordError
 from kafkalite.log.producer_state import AppendOrigin
+from kafkalite.log.rewriting import as_int64, read, rewritten, timestamp_of, unexpected
 from kafkalite.wire.checksum import crc32c
-from kafkalite.wire.compression import Compression, compress, copied
+from kafkalite.wire.compression import Compression, copied
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import (
     COMPRESSION_MASK,
-    CONTROL_FLAG,
     HEADER_BYTES,
     LOG_APPEND_TIME_FLAG,
     LOG_OVERHEAD,
     MAGIC,
     MAGIC_POSITION,
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
     NO_TIMESTAMP,
-    TRANSACTIONAL_FLAG,
-    Record,
     RecordBatch,
-    build_batch,
-    pack_batch,
 )
-from kafkalite.wire.record_format import invalid_record, read_varint
+from kafkalite.wire.record_format import invalid_record
 
 if TYPE_CHECKING:
     from kafkalite.log.record_reader import ReadRecord
@@ -106,13 +99,12 @@ def validate(
             seen = _checked_records(batch, config, name, now_ms, not is_rewritten)
             largest = max(NO_TIMESTAMP, seen.largest_timestamp)
             if seen.smallest_timestamp < smallest:
-                raise _unexpected("Invalid negative timestamp")
+                raise unexpected("Invalid negative timestamp")
             if codec and not is_rewritten and not seen.is_consecutive:
-                raise _unexpected("key is skipped in PartialDefaultRecord")
+                raise unexpected("key is skipped in PartialDefaultRecord")
         max_timestamp = largest
     if is_rewritten:
-        _check_producer(batch)
-        batch = _rewritten(batch, target, config, is_as_usual=is_as_usual)
+        batch = rewritten(batch, target, config, is_as_usual=is_as_usual)
         _check_size(batch, config, name)
     if batch.size_bytes > config.segment_bytes:
         raise KafkaError(
@@ -158,11 +150,6 @@ def only_batch(records: bytes | bytearray | memoryview) -> RecordBatch:
     return RecordBatch(records)
 
 
-def _unexpected(message: str) -> KafkaError:
-    """An error for which Kafka has no code."""
-    return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, message)
-
-
 def _check_size(batch: RecordBatch, config: LogConfig, name: str) -> None:
     if batch.size_bytes > config.max_message_bytes:
         raise KafkaError(
@@ -200,39 +187,12 @@ def _check_header(batch: RecordBatch, name: str) -> None:
         )
 
 
-def _check_producer(batch: RecordBatch) -> None:
-    """Check what a batch needs to be written anew (MemoryRecordsBuilder.validateProducerState)."""
-    is_odd = batch.is_transactional
-    if batch.producer_id != NO_PRODUCER_ID:
-        has_sequence = batch.base_sequence >= 0 or batch.is_control
-        is_odd = batch.producer_epoch == NO_PRODUCER_EPOCH or not has_sequence
-    if is_odd:
-        raise _unexpected("A producer without an id, an epoch or a sequence")
-
-
 def _codec(batch: RecordBatch) -> Compression:
     """The batch's codec. Kafka has no error code for one that it does not know."""
     number = batch.attributes & COMPRESSION_MASK
     if number > Compression.ZSTD:
-        raise _unexpected(f"Unknown compression type id: {number}")
+        raise unexpected(f"Unknown compression type id: {number}")
     return Compression(number)
-
-
-def _timestamp(batch: RecordBatch, record: ReadRecord) -> int:
-    """A record's timestamp: the batch's if the client claims that the broker stamped it."""
-    if batch.attributes & LOG_APPEND_TIME_FLAG:
-        return batch.max_timestamp
-    return _as_int64(batch.base_timestamp + record.timestamp_delta)
-
-
-def _as_int64(value: int) -> int:  # as Java's long wraps
-    return (value + 2**63) % 2**64 - 2**63
-
-
-def _read(batch: RecordBatch, *, skips_contents: bool) -> Iterator[ReadRecord]:
-    from kafkalite.log.record_reader import read_records  # with the first batch that is odd
-
-    return read_records(batch, skips_contents=skips_contents)
 
 
 class _Seen(NamedTuple):
@@ -250,9 +210,10 @@ def _checked_records(
     smallest, largest = 2**63 - 1, -(2**63)
     is_consecutive = True
     errors: list[RecordError] = []
-    error_count, code = 0, ErrorCode.INVALID_RECORD
-    for i, record in enumerate(_read(batch, skips_contents=is_kept)):
-        timestamp = _timestamp(batch, record)
+    error_count = 0
+    code = ErrorCode.INVALID_RECORD
+    for i, record in enumerate(read(batch, skips_contents=is_kept)):
+        timestamp = timestamp_of(batch, record)
         smallest, largest = min(smallest, timestamp), max(largest, timestamp)
         is_consecutive = is_consecutive and record.offset_delta == i
         if config.compact and record.key_size < 0:
@@ -280,8 +241,8 @@ def _checked_records(
 
 
 def _out_of_range(record: ReadRecord, timestamp: int, config: LogConfig, now_ms: int) -> str:
-    earliest = _as_int64(now_ms - config.message_timestamp_before_max_ms)
-    latest = _as_int64(now_ms + config.message_timestamp_after_max_ms)
+    earliest = as_int64(now_ms - config.message_timestamp_before_max_ms)
+    latest = as_int64(now_ms + config.message_timestamp_after_max_ms)
     return (
         f"Timestamp {timestamp} of message with offset {record.offset_delta} is out of range. The "
         f"timestamp should be within [{earliest}, {latest}]"
@@ -310,67 +271,11 @@ def _summary(code: ErrorCode, errors: list[RecordError], error_count: int) -> st
     )
 
 
-def _rewritten(
-    batch: RecordBatch, codec: Compression, config: LogConfig, *, is_as_usual: bool
-) -> RecordBatch:
-    """The batch with another codec, as Kafka's MemoryRecordsBuilder makes it.
-
-    Records that are numbered from 0 and timed from the first one keep their bytes, where the batch
-    `is_as_usual`.
-    """
-    level = _level(codec, config)
-    if is_as_usual:
-        data = unpacked(batch)
-        if data is not None and _begins_at_base_timestamp(data):
-            attributes = batch.attributes & (TRANSACTIONAL_FLAG | CONTROL_FLAG)
-            return RecordBatch(
-                pack_batch(
-                    compress(codec, data, level),
-                    base_offset=0,
-                    last_offset_delta=batch.last_offset_delta,
-                    record_count=batch.record_count,
-                    base_timestamp=batch.base_timestamp,
-                    max_timestamp=batch.max_timestamp,
-                    attributes=attributes | codec,
-                    producer_id=batch.producer_id,
-                    producer_epoch=batch.producer_epoch,
-                    base_sequence=batch.base_sequence,
-                )
-            )
-    return RecordBatch(
-        build_batch(
-            _as_they_are(batch),
-            compression=codec,
-            compression_level=level,
-            producer_id=batch.producer_id,
-            producer_epoch=batch.producer_epoch,
-            base_sequence=batch.base_sequence,
-            is_transactional=batch.is_transactional,
-            is_control=batch.is_control,
-        )
-    )
-
-
-def _as_they_are(batch: RecordBatch) -> Iterator[Record]:
-    for each in _read(batch, skips_contents=False):
-        yield Record(0, _timestamp(batch, each), each.key, each.value, each.headers)
-
-
-def _begins_at_base_timestamp(data: bytes) -> bool:
-    _, position = read_varint(data, 0)
-    return data[position + 1] == 0
-
-
-def _level(codec: Compression, config: LogConfig) -> int | None:
-    gzip, lz4 = config.compression_gzip_level, config.compression_lz4_level
-    zstd = config.compression_zstd_level
-    return {Compression.GZIP: gzip, Compression.LZ4: lz4, Compression.ZSTD: zstd}.get(codec)
-
-
 def _stamp(batch: RecordBatch, config: LogConfig, max_timestamp: int, now_ms: int) -> AcceptedBatch:
     """The batch with the timestamp type that its topic asks for, and its largest timestamp."""
     attributes = batch.attributes
-    wanted, log_append_time_ms = 0, NO_TIMESTAMP
+    wanted = 0
+    log_append_time_ms = NO_TIMESTAMP
     if config.log_append_time:
         wanted = LOG_APPEND_TIME_FLAG
         max_timestamp = log_append_time_ms = now_ms

@@ -140,22 +140,6 @@ def test_the_producers_bytes_are_kept(codec: Compression) -> None:
     assert (validated.last_offset_delta, validated.log_append_time_ms) == (1, -1)
 
 
-@pytest.mark.parametrize(
-    "producer",
-    [
-        {"producer_id": -2, "producer_epoch": 0, "base_sequence": -1},
-        {"producer_id": 5, "producer_epoch": -1, "base_sequence": 0},
-        {"is_transactional": True},
-    ],
-    ids=["no sequence", "no epoch", "no id"],
-)
-def test_a_batch_is_written_anew_for_a_producer_as_it_should_be(producer: dict[str, Any]) -> None:
-    records = batch(b"k", **producer)
-    check(records)
-    error = refused(records, LogConfig(compression_type="gzip"))
-    assert error.code == ErrorCode.UNKNOWN_SERVER_ERROR
-
-
 @pytest.mark.parametrize("codec", Compression)
 def test_log_append_time_is_stamped(codec: Compression) -> None:
     config = LogConfig(message_timestamp_type="LogAppendTime")
@@ -212,33 +196,6 @@ def test_a_compacted_topic_needs_keys(codec: Compression) -> None:
     assert isinstance(error, InvalidRecordsError)
     assert [wrong.batch_index for wrong in error.record_errors] == [1, 3]
     assert str(error.message).startswith("One or more records have been rejected due to 2 record")
-
-
-@pytest.mark.parametrize("target", ["uncompressed", "gzip", "snappy", "lz4", "zstd"])
-@pytest.mark.parametrize("codec", Compression)
-def test_the_topics_codec_is_used(codec: Compression, target: str) -> None:
-    sent = build_batch(
-        [Record(timestamp=NOW_MS + i, value=b"%d" % i) for i in range(9)],
-        compression=codec,
-        producer_id=4,
-        producer_epoch=1,
-        base_sequence=7,
-    )
-    result = written(check(sent, LogConfig(compression_type=target)))
-    assert result.is_valid()
-    expected = Compression.NONE if target == "uncompressed" else Compression[target.upper()]
-    assert result.compression is expected
-    assert [record.value for record in iterate_records(result)] == [b"%d" % i for i in range(9)]
-    assert (result.producer_id, result.producer_epoch, result.base_sequence) == (4, 1, 7)
-    assert (result.base_offset, result.last_offset) == (1000, 1008)
-
-
-def test_what_grows_too_large_by_unpacking_is_refused() -> None:
-    sent = build_batch(
-        [Record(timestamp=NOW_MS, value=bytes(10_000))], compression=Compression.ZSTD
-    )
-    config = LogConfig(compression_type="uncompressed", max_message_bytes=5000)
-    assert refused(sent, config).code == ErrorCode.MESSAGE_TOO_LARGE
 
 
 @pytest.mark.slow
