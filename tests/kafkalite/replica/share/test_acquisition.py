@@ -43,7 +43,7 @@ def test_a_batch_of_no_records_does_not_hide_the_one_that_begins_there(size: int
     world = World([2, 3])
     assert world.fetch("a", most=1, batch_size=size) == [Acquired(0, -1, 1), Acquired(0, 1, 1)]
     assert world.fetch("b", most=1, batch_size=size) == [Acquired(2, 1, 1), Acquired(2, 4, 1)]
-    assert world.states() == {offset: (RecordState.ACQUIRED, 1) for offset in range(5)}
+    assert world.states() == dict.fromkeys(range(5), (RecordState.ACQUIRED, 1))
 
 
 @pytest.mark.parametrize("most", [0, -1])
