@@ -1,7 +1,8 @@
 """DescribeQuorum (key 55), versions 0-2: the voters of the metadata log (KIP-595, KIP-642).
 
 Every node of this process is a voter, registered or not; the first one leads. All have everything,
-as they share the log; of one that is stopped nothing is known, as if it had never fetched. v1: when each was last caught up; v2: directory ids, and where the voters are (KIP-853).
+as they share the log; of one that is stopped nothing is known, as if it had never fetched. v1: when
+each was last caught up; v2: directory ids, and where the voters are (KIP-853).
 """
 
 from __future__ import annotations
