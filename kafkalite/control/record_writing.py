@@ -1,4 +1,4 @@
-"""The records that a verb writes: one batch for each partition, in slices however many there are."""
+"""The records that a verb writes: a batch for each partition, in slices however many they are."""
 
 from __future__ import annotations
 

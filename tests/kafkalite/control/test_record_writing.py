@@ -39,6 +39,6 @@ async def test_more_than_a_batch_may_have_is_refused_before_it_is_built(
     await k.create_topic("t")
     records = [NewRecord("v" * 1000, count=100_000) for _ in range(1000)]
     began = trio.current_time()
-    with pytest.raises(Problem, match="t-0 takes no records: .*100700000000 bytes"):
+    with pytest.raises(Problem, match=r"t-0 takes no records: .*100700000000 bytes"):
         await k.ask("records.write", topic="t", records=records)
     assert trio.current_time() - began < 5
