@@ -77,7 +77,7 @@ OTHER_CONTROLLERS = {
 async def test_a_name_that_would_not_do_in_a_path_or_a_line_is_refused(
     broker: broker, name: str
 ) -> None:
-    with pytest.raises(Problem, match="name is .*: it is 1 to 100 letters") as caught:
+    with pytest.raises(Problem, match=r"name is .*: it is 1 to 100 letters") as caught:
         await broker.asynchronous.ask("clusters.create", name=name)
     assert caught.value.code == "invalid_request"
 
