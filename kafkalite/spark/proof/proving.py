@@ -24,7 +24,7 @@ from kafkalite.spark.pipelines.network import NetworkReader, NetworkSink
 from kafkalite.spark.proof.checkpoints import batch_ids, interrupted, planned_end, sink_files
 from kafkalite.spark.proof.judging import Verdict, judge_kafka, judge_parquet
 from kafkalite.spark.proof.planting import PLANTS, plant
-from kafkalite.spark.proof.processes import BrokerProcess, DriverProcess
+from kafkalite.spark.proof.processes import BrokerProcess, DriverProcess, check_java
 from kafkalite.spark.proof.source import COPY, SOURCE, Feeder
 
 _CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
@@ -220,6 +220,7 @@ def prove(
     verdict = _begin(root, plan)
     if verdict is not None:
         return verdict
+    check_java()
     began = time.monotonic()
     arguments = ["--per-trigger", str(per_trigger or max(500, records // 60))]
     if jars:
