@@ -150,7 +150,7 @@ class ControlServer:
         if verb.content_type != _JSON:
             return HttpResponse(HTTPStatus.OK, done.data, verb.content_type)
         data = await in_slices_of_task(encoded(done))
-        if isinstance(done, Written):  # of which there may be a million, and nobody else has them
+        if isinstance(done, Written):  # to free a million places at once takes long
             await in_slices_of_task(release([done.places]))
         return HttpResponse(HTTPStatus.OK, data, _JSON)
 

@@ -1,4 +1,4 @@
-"""What signals mean, and those that come while the broker starts: it is given up as a whole.
+"""The meaning of signals. The broker's start is given up as a whole by one that comes during it.
 
 Python's own answers are a traceback for SIGINT, and for the others an end at once that leaves
 temporary directories behind. In a container SIGTERM would not even end process 1. The broker

@@ -220,7 +220,6 @@ def prove(
     verdict = _begin(root, plan)
     if verdict is not None:
         return verdict
-    check_java()
     began = time.monotonic()
     arguments = ["--per-trigger", str(per_trigger or max(500, records // 60))]
     if jars:
@@ -269,7 +268,10 @@ def _run(proof: _Proof, seed: int, kills: list[Kill], source: NetworkReader) -> 
 
 
 def _begin(root: Path, plan: dict[str, Any]) -> Verdict | None:
-    """The verdict, if the proof in the directory is through. Raises PipelineError."""
+    """The verdict, if the proof in the directory is through; else Spark can begin.
+
+    Raises PipelineError.
+    """
     try:
         root.mkdir(parents=True, exist_ok=True)
         if (root / _PLAN).exists():
@@ -286,6 +288,7 @@ def _begin(root: Path, plan: dict[str, Any]) -> Verdict | None:
             (root / _PLAN).write_text(json.dumps(plan))
     except (OSError, json.JSONDecodeError) as error:
         raise PipelineError(f"{root} cannot be used: {error}") from error
+    check_java()
     return None
 
 

@@ -33,7 +33,7 @@ async def test_the_quorum(three: test_broker, connect: Any, version: int) -> Non
 async def test_a_node_that_is_unregistered_or_away_stays_a_voter(
     three: test_broker, connect: Any
 ) -> None:
-    """As in Apache Kafka: voters are not taken from the registrations."""
+    """Apache Kafka does not take its voters from the registrations."""
     client = await connect(three)
     three.stop_node(3)
     assert (await client.ask(UnregisterBrokerRequest(broker_id=2))).error_code == 0
