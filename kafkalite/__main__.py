@@ -310,7 +310,6 @@ async def _serve(
     clients: Mapping[str, Mapping[str, str]],
 ) -> None:
     import gc
-    import signal
 
     import trio
 
@@ -318,20 +317,20 @@ async def _serve(
     from kafkalite.requests.slices import in_slices_of_task
     from kafkalite.server.collector import freeze_when_grown, short_collections
     from kafkalite.server.listener import StartError
+    from kafkalite.server.start_signals import STOPPING, WITHOUT_EFFECT, name_of
 
     async def stop_on_signal(signals: AsyncIterator[int]) -> None:
         async for number in signals:
-            if number == signal.SIGHUP:
-                logger.info("SIGHUP has no effect: configs are changed by AlterConfigs")
-            else:
-                logger.info("stopping on %s", signal.Signals(number).name)
+            stops = number in STOPPING
+            logger.info("stopping on %s" if stops else "%s has no effect", name_of(number))
+            if stops:
                 broker.stop()
 
     gc.freeze()
     gc.enable()
     failure: StartError | None = None
-    stopping = signal.SIGINT, signal.SIGTERM, signal.SIGHUP
-    with trio.open_signal_receiver(*stopping) as signals, short_collections():
+    taken = STOPPING | WITHOUT_EFFECT
+    with trio.open_signal_receiver(*taken) as signals, short_collections():
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stop_on_signal, signals)
             try:

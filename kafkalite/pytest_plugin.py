@@ -295,8 +295,12 @@ def _node(request: pytest.FixtureRequest) -> pytest.Item:
 
 
 def _marked(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The markers' fields, the nearest first. Raises UsageError for what has no name."""
     marked: dict[str, Any] = {}
     for marker in reversed(list(_node(request).iter_markers("kafkalite"))):
+        if marker.args:
+            given = ", ".join(map(repr, marker.args))
+            raise pytest.UsageError(f"kafkalite({given}): the marker takes names, as in nodes=3")
         marked |= marker.kwargs
     return marked
 

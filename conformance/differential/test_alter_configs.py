@@ -131,6 +131,8 @@ def test_a_topic(pair: Pair, topic: str, changes: list[Change]) -> None:
         (CLIENT_METRICS, "m", ("metrics", APPEND, "a")),
         (GROUP, "g", ("consumer.session.timeout.ms", SUBTRACT, "5")),
         (BROKER, "", ("no.such", APPEND, "x")),
+        (BROKER, "", ("process.roles", APPEND, "broker")),
+        (BROKER, "1", ("controller.listener.names", SUBTRACT, "x")),
         (7, "x", ("a", SET, "5")),
         (7, "x", ("a", SUBTRACT, "5")),
         (3, "x", ("a", SET, None)),

@@ -279,7 +279,9 @@ def test_renewals(pair: Pair, queue: str, member: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", [0, 1])
-@pytest.mark.parametrize(("most", "size"), [(1, 500), (3, 500), (7, 2), (12, 4), (500, 5)])
+@pytest.mark.parametrize(
+    ("most", "size"), [(1, 500), (3, 500), (7, 2), (12, 4), (500, 5), (1, 0), (4, -3)]
+)
 def test_how_many_are_acquired(
     pair: Pair, queue: str, member: Any, mode: int, most: int, size: int
 ) -> None:

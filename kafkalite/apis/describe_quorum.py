@@ -1,7 +1,8 @@
 """DescribeQuorum (key 55), versions 0-2: the voters of the metadata log (KIP-595, KIP-642).
 
-Every node of this process is a voter, the first one leads, and all have everything: they share the
-log. v1: when each was last caught up; v2: directory ids, and where the voters are (KIP-853).
+Every node of this process is a voter, registered or not; the first one leads. All have everything,
+as they share the log; of one that is stopped nothing is known, as if it had never fetched. v1: when
+each was last caught up; v2: directory ids, and where the voters are (KIP-853).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 _NODES_SINCE: Final = 2
+_UNKNOWN: Final = -1
 
 
 async def handle(
@@ -80,6 +82,7 @@ def _quorum(services: Services) -> PartitionData:
     cluster = services.cluster
     now_ms = services.now_ms()
     end_offset = cluster.epoch + 1
+    stopped = cluster.image.brokers.keys() - cluster.nodes.keys()
     return PartitionData(
         partition_index=0,
         error_code=ErrorCode.NONE,
@@ -89,10 +92,10 @@ def _quorum(services: Services) -> PartitionData:
         current_voters=[
             ReplicaState(
                 replica_id=node_id,
-                log_end_offset=end_offset,
-                last_fetch_timestamp=now_ms,
-                last_caught_up_timestamp=now_ms,
+                log_end_offset=_UNKNOWN if node_id in stopped else end_offset,
+                last_fetch_timestamp=_UNKNOWN if node_id in stopped else now_ms,
+                last_caught_up_timestamp=_UNKNOWN if node_id in stopped else now_ms,
             )
-            for node_id in cluster.nodes
+            for node_id in sorted(cluster.voters)
         ],
     )

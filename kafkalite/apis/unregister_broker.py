@@ -28,4 +28,4 @@ async def handle(
             error_message=f"Broker ID {request.broker_id} is not currently registered",
         )
     await in_slices(services.cluster.unregistering(request.broker_id), context)
-    return UnregisterBrokerResponse(error_code=ErrorCode.NONE, error_message=None)
+    return UnregisterBrokerResponse(error_code=ErrorCode.NONE, error_message="")

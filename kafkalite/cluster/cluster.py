@@ -94,6 +94,8 @@ class Cluster:
         self.ids = Ids()
         self.image = MetadataImage()
         self.nodes: dict[int, Node] = {}
+        # The nodes of this process, registered or not, that are there or may come back.
+        self.voters: set[int] = set()
         # Values that handlers computed from the metadata; every change empties it.
         self.cache: dict[Hashable, Any] = {}
         # The same by a topic's id as a number: empty for a topic after a change of it, or of any

@@ -47,6 +47,8 @@ class Operation(IntEnum):
 
 
 _OPERATIONS: Final = frozenset(Operation)
+# Lists that must be given, so that Apache Kafka finds no default to add to and fails.
+_WITHOUT_DEFAULT: Final = frozenset({"controller.listener.names", "process.roles"})
 
 
 class ConfigChange(Struct, frozen=True):
@@ -317,7 +319,11 @@ def check_node_id(name: str, node_id: int, kind: str, expected: str) -> None:
 
 
 def _apply(resource_type: int, configs: dict[str, str], change: ConfigChange) -> None:
-    """Carry out one change. Raises KafkaError(INVALID_CONFIG) where there is no list to add to."""
+    """Carry out one change.
+
+    Raises KafkaError: INVALID_CONFIG where there is no list to add to, UNKNOWN_SERVER_ERROR where
+    Apache Kafka fails.
+    """
     if change.operation == Operation.DELETE:
         configs.pop(change.name, None)
         return
@@ -330,6 +336,8 @@ def _apply(resource_type: int, configs: dict[str, str], change: ConfigChange) ->
     definition = TABLES[resource_type].get(change.name) if is_typed else None
     if definition is None or definition.type is not ConfigType.LIST:
         raise KafkaError(ErrorCode.INVALID_CONFIG, _not_a_list(resource_type, change))
+    if change.name in _WITHOUT_DEFAULT:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     text = configs.get(change.name, definition.default)
     items = [item for item in (text or "").split(",") if item]
     if change.operation == Operation.APPEND:

@@ -223,6 +223,7 @@ class SoleController(Cluster):
 
     def register(self, node_id: int, endpoints: Mapping[str, Endpoint]) -> None:
         """A node comes up: it joins the in-sync replicas of all it holds, and may lead."""
+        self.voters.add(node_id)
         self.settle()
         record = RegisterBrokerRecord(
             broker_id=node_id,

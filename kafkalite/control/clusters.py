@@ -229,7 +229,8 @@ class Clusters:
         return open_it
 
     def _new(self, request: CreateCluster, root: Path, port: int = 0) -> ControlledCluster:
-        from kafkalite.control.shared_configs import shared_configs
+        from kafkalite.config.quorum import is_broker_only
+        from kafkalite.control.shared_configs import check_own, shared_configs
 
         configs = {
             **shared_configs(self._config, port),
@@ -239,7 +240,11 @@ class Clusters:
             **request.configs,
         }
         try:
-            cluster = ControlledCluster("", BrokerConfig(configs), root, loop=self._default.loop)
+            check_own(request.configs)
+            config = BrokerConfig(configs)
+            if is_broker_only(config):
+                raise ConfigError("a cluster that is made has no other controllers (process.roles)")
+            cluster = ControlledCluster("", config, root, loop=self._default.loop)
         except ConfigError as error:
             raise Problem("invalid_config", str(error)) from None
         cluster.verbs_of, cluster.within = self, self._default.within

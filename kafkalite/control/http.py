@@ -19,13 +19,16 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 import msgspec
 import trio
 
+from kafkalite.control.answers import Written
 from kafkalite.control.clusters import MOST_EXPORTED_BYTES, Clusters
 from kafkalite.control.conversion import converted
+from kafkalite.control.encoding import encoded
 from kafkalite.control.guard import LOOPBACK
 from kafkalite.control.problems import Problem
 from kafkalite.control.uploads import spooled
 from kafkalite.control.verbs import EVENT_STREAM, VERBS, Verb
 from kafkalite.log.loggers import logger_of
+from kafkalite.requests.slices import in_slices_of_task, release
 from kafkalite.server.http import HttpRequest, HttpResponse, HttpServer, HttpStream, Send
 from kafkalite.wire.errors import KafkaError
 
@@ -144,8 +147,12 @@ class ControlServer:
             done = await verb.run(self._clusters, in_path.get("cluster", "default"), asked)
         if verb.is_stream:
             return self._stream(done)
-        data = done.data if verb.content_type != _JSON else msgspec.json.encode(done)
-        return HttpResponse(HTTPStatus.OK, data, verb.content_type)
+        if verb.content_type != _JSON:
+            return HttpResponse(HTTPStatus.OK, done.data, verb.content_type)
+        data = await in_slices_of_task(encoded(done))
+        if isinstance(done, Written):  # to free a million places at once takes long
+            await in_slices_of_task(release([done.places]))
+        return HttpResponse(HTTPStatus.OK, data, _JSON)
 
     async def _run_with_file(
         self, verb: Verb, in_path: Mapping[str, str], request: HttpRequest

@@ -9,7 +9,7 @@ from typing import Literal
 from msgspec import Struct
 
 from kafkalite.control.faults.rule import Duration
-from kafkalite.control.questions import SnapshotText
+from kafkalite.control.questions import NameText
 
 
 class Reset(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -18,7 +18,7 @@ class Reset(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
     "keep": those that no request is under way on stay open, if they have neither TLS nor SASL.
     """
 
-    to: SnapshotText | None = None
+    to: NameText | None = None
     keep: list[Literal["faults", "clock"]] = []
     connections: Literal["cut", "keep"] = "cut"
 
@@ -26,7 +26,7 @@ class Reset(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True)
 class RestoreSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
     """A snapshot by its name; `clock`: the cluster's time is to be that of the snapshot, too."""
 
-    snapshot: SnapshotText
+    snapshot: NameText
     clock: bool = False
 
 

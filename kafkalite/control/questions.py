@@ -211,7 +211,14 @@ class RecordPlace(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 Encoding: TypeAlias = Literal["utf-8", "base64"]
-SnapshotText: TypeAlias = Annotated[str, Meta(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+# Its end is where no character follows: `$` is before a line end, too.
+NameText: TypeAlias = Annotated[
+    str,
+    Meta(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}(?![\s\S])",
+        description="1 to 100 letters, digits, '.', '_' and '-', the first a letter or a digit",
+    ),
+]
 
 
 class NewRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -302,7 +309,7 @@ class CreateCluster(
     it looks like.
     """
 
-    name: str | None = None
+    name: NameText | None = None
     nodes: Annotated[int, Meta(ge=1, le=32)] = 1
     configs: dict[str, str] = {}
     from_: str | None = None
@@ -362,7 +369,7 @@ class ReleaseFault(Struct, frozen=True, forbid_unknown_fields=True):
 class SnapshotName(Struct, frozen=True, forbid_unknown_fields=True):
     """A snapshot by its name."""
 
-    snapshot: SnapshotText
+    snapshot: NameText
 
 
 class SeedTopic(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):

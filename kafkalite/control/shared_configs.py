@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from kafkalite.config import BrokerConfig
+from kafkalite.config import BrokerConfig, ConfigError
 
 # Configs that a cluster does not share with those made beside it.
 _OWN: Final = frozenset(
@@ -16,6 +17,21 @@ _OWN: Final = frozenset(
         *("broker.id", "listener.security.protocol.map", "inter.broker.listener.name"),
     }
 )
+# Configs of the process: a cluster that is made would have them in vain.
+_OF_THE_PROCESS: Final = frozenset(
+    {
+        *("log.dirs", "log.dir", "kafkalite.control.port", "kafkalite.control.host"),
+        *("kafkalite.control.token", "kafkalite.control.hosts", "kafkalite.ui"),
+        *("kafkalite.clusters.ports", "kafkalite.clusters.max"),
+    }
+)
+
+
+def check_own(names: Iterable[str]) -> None:
+    """Check the configs that a cluster is asked for with. Raises ConfigError."""
+    vain = next((name for name in names if name in _OF_THE_PROCESS), None)
+    if vain is not None:
+        raise ConfigError(f"config {vain}: it is the process's, and no cluster's that is made")
 
 
 def shared_configs(config: BrokerConfig, port: int = 0) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from msgspec import Meta, Struct
 
 from kafkalite.control.faults.rule import Duration
-from kafkalite.control.questions import SnapshotText
+from kafkalite.control.questions import NameText
 
 Mode = Literal["off", "on", "full"]
 Outcome = Literal["waiting", "answered", "none", "closed", "silent"]
@@ -194,7 +194,7 @@ class ImportSnapshot(Struct, frozen=True, forbid_unknown_fields=True):
     """A name for a snapshot, and the tar file to make it of. Over HTTP the file is the body."""
 
     upload: ClassVar[str] = "application/x-tar"
-    snapshot: SnapshotText
+    snapshot: NameText
     file: str
 
 

@@ -99,6 +99,7 @@ class Nodes:
         del self._ports[node_id]
         for listener in self._listeners_of(node_id):
             self._listeners.remove(listener)
+        self._controller.voters.discard(node_id)
         at_once(self._controller.unregistering(node_id))
 
     def _register(self, node_id: int) -> None:

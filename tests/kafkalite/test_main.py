@@ -184,13 +184,43 @@ def test_a_signal_in_the_start(tmp_path: Path, number: signal.Signals, status: i
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "number",
+    [signal.SIGALRM, signal.SIGVTALRM, signal.SIGPROF, signal.SIGXCPU, signal.SIGRTMIN + 1],
+)
+def test_any_signal_that_would_end_it_ends_it_in_order(tmp_path: Path, number: int) -> None:
+    ready_file = tmp_path / "ready.json"
+    with started("--ready-file", str(ready_file), "--temporary") as process:
+        data = Path(json.loads(ready_file.read_text())["data_dir"])
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=10)
+        assert (process.returncode, output, errors) == (0, "", "")
+    assert not ready_file.exists()
+    assert not data.exists()
+
+
+@pytest.mark.slow
+def test_a_quit_tells_where_it_is_and_does_not_end_it(tmp_path: Path) -> None:
+    ready_file = tmp_path / "ready.json"
+    with started("--ready-file", str(ready_file), "--temporary") as process:
+        process.send_signal(signal.SIGQUIT)
+        assert process.stderr is not None
+        assert any("in main" in line for line in process.stderr)
+        process.terminate()
+        process.communicate(timeout=30)
+        assert process.returncode == 0
+    assert not ready_file.exists()
+
+
+@pytest.mark.slow
 def test_a_hang_up_of_the_terminal_does_not_end_it(tmp_path: Path) -> None:
     ready_file = tmp_path / "ready.json"
     arguments = ("--ready-file", str(ready_file), "--temporary", "--log-level", "debug")
     with started(*arguments) as process:
-        process.send_signal(signal.SIGHUP)
         assert process.stderr is not None
-        assert any("SIGHUP has no effect" in line for line in process.stderr)
+        for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+            process.send_signal(number)
+            assert any(f"{number.name} has no effect" in line for line in process.stderr)
         host, _, port = json.loads(ready_file.read_text())["bootstrap"].rpartition(":")
         Connection(host, int(port), {}).close()
         line = r"DEBUG ApiVersions v\d+ by kafkalite-terminal at 127\.0\.0\.1: ok, \d+\.\d ms$"

@@ -133,10 +133,22 @@ def test_what_they_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_marker_that_says_nothing_is_a_mistake(tmp_path: Path) -> None:
-    tests = "import pytest\n\n@pytest.mark.kafkalite(node=3)\ndef test_it(kafkalite): pass\n"
+@pytest.mark.parametrize("fixture", ["kafkalite", "kafkalite_broker"])
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ("node=3", "node"),
+        ("3, {'num.partitions': 7}", "kafkalite(3, {'num.partitions': 7}): the marker takes names"),
+    ],
+)
+def test_a_marker_that_says_nothing_is_a_mistake(
+    tmp_path: Path, fixture: str, fields: str, told: str
+) -> None:
+    tests = f"import pytest\n\n@pytest.mark.kafkalite({fields})\ndef test_it({fixture}): pass\n"
     done = outcome(tmp_path, tests)
-    assert "the marker has nodes, config" in done.stdout
+    assert told in done.stdout
+    if fixture == "kafkalite" and "=" in fields:
+        assert "the marker has nodes, config" in done.stdout
     assert done.returncode != 0
 
 

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-import base64
 import heapq
 
-import msgspec
 import trio
-from msgspec import UNSET
 
-from kafkalite.control.answers import Cleaned, Place, RecordView, TopicView, Written
+from kafkalite.control.answers import Cleaned, RecordView, TopicView, Written
 from kafkalite.control.cluster import ControlledCluster
-from kafkalite.control.durations import milliseconds, seconds
+from kafkalite.control.durations import seconds
 from kafkalite.control.operations.asking import refused
 from kafkalite.control.paging import Page, page_by_name
-from kafkalite.control.partitioner import by_key
-from kafkalite.control.problems import Problem
 from kafkalite.control.questions import (
     CreateTopic,
     GapInTopic,
     LoseRecords,
-    NewRecord,
     Nothing,
     ReadRecords,
     TopicName,
     WriteRecords,
 )
 from kafkalite.control.record_reading import records_of, view
+from kafkalite.control.record_writing import writing
 from kafkalite.control.views import partition_of, topic_of, topic_view, viewing
 from kafkalite.replica import record_removal
 from kafkalite.replica.topics import NewTopic
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.requests.slices import in_slices_of_task, mapped_in_steps
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.record_batch import Record, build_batch
 
 
 async def list_topics(cluster: ControlledCluster, request: Page) -> list[TopicView]:
@@ -181,59 +175,4 @@ def _read(cluster: ControlledCluster, request: ReadRecords) -> list[RecordView]:
 
 async def write_records(cluster: ControlledCluster, request: WriteRecords) -> Written:
     """Append records, as one batch for each partition."""
-    now_ms = cluster.clock.now_ms()
-    batches: dict[int, list[Record]] = {}
-    for each in request.records:
-        records = _records(each, now_ms)
-        index = each.partition
-        if index is None:
-            index = by_key(records[0].key, len(topic_of(cluster.broker, request.topic).partitions))
-        batches.setdefault(index, []).extend(records)
-    places: list[Place] = []
-    for index, records in batches.items():
-        partition = partition_of(cluster.broker, request.topic, index)
-        try:
-            info = partition.append(build_batch(records))
-        except KafkaError as error:
-            raise refused(error, f"{request.topic}-{index} takes no records") from None
-        places += [Place(index, info.base_offset + step) for step in range(len(records))]
-    return Written(places)
-
-
-def _records(new: NewRecord, now_ms: int) -> list[Record]:
-    timestamp = now_ms
-    if isinstance(new.timestamp, str):
-        timestamp = now_ms + milliseconds(new.timestamp, field="timestamp")
-    elif new.timestamp is not None:
-        timestamp = new.timestamp
-    record = Record(
-        timestamp=timestamp,
-        key=_bytes(new.key, new.key_encoding),
-        value=_value(new),
-        headers=[(name, _bytes(value, "utf-8")) for name, value in new.headers.items()],
-    )
-    return [record] * new.count
-
-
-def _value(new: NewRecord) -> bytes | None:
-    """The value in the one way that it is written. Raises Problem."""
-    ways = (new.value is not None, new.json is not UNSET, new.base64 is not None)
-    if sum(ways) > 1:
-        raise Problem("invalid_record", "a record has one of `value`, `json` and `base64`")
-    if new.json is not UNSET:
-        return msgspec.json.encode(new.json)
-    if new.base64 is not None:
-        return _bytes(new.base64, "base64")
-    return _bytes(new.value, new.value_encoding)
-
-
-def _bytes(value: str | None, encoding: str) -> bytes | None:
-    """Raises Problem."""
-    if value is None:
-        return None
-    if encoding != "base64":
-        return value.encode()
-    try:
-        return base64.b64decode(value, validate=True)
-    except ValueError as error:
-        raise Problem("invalid_record", f"{value!r} is no base64: {error}", value=value) from None
+    return Written(await in_slices_of_task(writing(cluster, request)))

@@ -187,7 +187,14 @@ class InFlightBatches:
         return self._batches[-1]
 
     def add(self, batch: InFlightBatch) -> None:
+        """Put a batch in its place; one that begins at the same offset is forgotten.
+
+        Such a one is empty: who asks for no records as one batch acquires one of none first.
+        """
         index = bisect_left(self._firsts, batch.first_offset)
+        if index < len(self._firsts) and self._firsts[index] == batch.first_offset:
+            self._batches[index] = batch
+            return
         self._firsts.insert(index, batch.first_offset)
         self._batches.insert(index, batch)
 

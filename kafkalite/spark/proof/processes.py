@@ -14,12 +14,25 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from kafkalite.spark.pipelines.errors import PipelineError
+from kafkalite.spark.pipelines.errors import CouldNotBegin, PipelineError
 
 _START_SECONDS: Final = 60.0
 _TAIL_BYTES: Final = 2000
 # The driver makes this file when its queries run: Spark is there, and so is its connector.
 QUERIES_RUN: Final = "driver.begun"
+
+
+def check_java() -> None:
+    """Look whether Spark will find a Java, where its bin/spark-class does. Raises CouldNotBegin."""
+    spark = os.environ.get("SPARK_HOME")
+    settings = os.environ.get("SPARK_CONF_DIR") or (spark and f"{spark}/conf")
+    if settings and Path(settings, "spark-env.sh").exists():
+        return  # which may say where Java is
+    home = os.environ.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else "java"
+    if shutil.which(java) is None:
+        where = f"JAVA_HOME has no {java}" if home else "none is in PATH, and JAVA_HOME is not set"
+        raise CouldNotBegin(f"Spark needs Java: {where}")
 
 
 class Child:

@@ -24,7 +24,7 @@ from kafkalite.spark.pipelines.network import NetworkReader, NetworkSink
 from kafkalite.spark.proof.checkpoints import batch_ids, interrupted, planned_end, sink_files
 from kafkalite.spark.proof.judging import Verdict, judge_kafka, judge_parquet
 from kafkalite.spark.proof.planting import PLANTS, plant
-from kafkalite.spark.proof.processes import BrokerProcess, DriverProcess
+from kafkalite.spark.proof.processes import BrokerProcess, DriverProcess, check_java
 from kafkalite.spark.proof.source import COPY, SOURCE, Feeder
 
 _CONNECTOR: Final = "org.apache.spark:spark-sql-kafka-0-10_2.13"
@@ -268,7 +268,10 @@ def _run(proof: _Proof, seed: int, kills: list[Kill], source: NetworkReader) -> 
 
 
 def _begin(root: Path, plan: dict[str, Any]) -> Verdict | None:
-    """The verdict, if the proof in the directory is through. Raises PipelineError."""
+    """The verdict, if the proof in the directory is through; else Spark can begin.
+
+    Raises PipelineError.
+    """
     try:
         root.mkdir(parents=True, exist_ok=True)
         if (root / _PLAN).exists():
@@ -285,6 +288,7 @@ def _begin(root: Path, plan: dict[str, Any]) -> Verdict | None:
             (root / _PLAN).write_text(json.dumps(plan))
     except (OSError, json.JSONDecodeError) as error:
         raise PipelineError(f"{root} cannot be used: {error}") from error
+    check_java()
     return None
 
 

@@ -77,6 +77,15 @@ def test_a_name_with_a_listener_s_prefix_is_no_list(operation: Operation) -> Non
 
 
 @pytest.mark.parametrize("operation", [Operation.APPEND, Operation.SUBTRACT])
+@pytest.mark.parametrize("name", ["controller.listener.names", "process.roles"])
+def test_a_list_without_a_default_cannot_be_added_to(name: str, operation: Operation) -> None:
+    """Apache Kafka fails where it looks for the default."""
+    with pytest.raises(KafkaError) as refused:
+        _apply(BROKER, {}, ConfigChange(name, operation, "broker"))
+    assert (refused.value.code, refused.value.message) == (ErrorCode.UNKNOWN_SERVER_ERROR, None)
+
+
+@pytest.mark.parametrize("operation", [Operation.APPEND, Operation.SUBTRACT])
 def test_a_long_list_is_changed_at_once(operation: Operation) -> None:
     """The value is as long as a text may be."""
     before, value = (",".join(f"{kind}:{n}" for n in range(5000)) for kind in "01")

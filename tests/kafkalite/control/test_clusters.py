@@ -66,6 +66,22 @@ async def test_a_cluster_is_like_the_default_one_but_for_its_addresses() -> None
         assert clusters.get("default") is clusters.default
 
 
+OTHER_CONTROLLERS = {
+    "process.roles": "broker",
+    "controller.quorum.bootstrap.servers": "127.0.0.1:1",
+    "controller.listener.names": "CONTROLLER",
+}
+
+
+@pytest.mark.parametrize("name", ["", "two\nlines", "end\n", "a/b", "-a", "x" * 101, "\u00e9"])
+async def test_a_name_that_would_not_do_in_a_path_or_a_line_is_refused(
+    broker: broker, name: str
+) -> None:
+    with pytest.raises(Problem, match=r"name is .*: it is 1 to 100 letters") as caught:
+        await broker.asynchronous.ask("clusters.create", name=name)
+    assert caught.value.code == "invalid_request"
+
+
 async def test_a_name_is_given_once(broker: broker) -> None:
     clusters = clusters_of(broker)
     await clusters.create(CreateCluster(name="t-1"))
@@ -81,6 +97,10 @@ async def test_a_name_is_given_once(broker: broker) -> None:
     [
         (CreateCluster(from_="none"), "not_found", "no snapshot 'none'"),
         (CreateCluster(configs={"num.partitions": "many"}), "invalid_config", "num.partitions"),
+        (CreateCluster(configs={"log.dirs": "/tmp/a"}), "invalid_config", "log.dirs"),
+        (CreateCluster(configs={"kafkalite.ui": "true"}), "invalid_config", "kafkalite.ui"),
+        (CreateCluster(configs=OTHER_CONTROLLERS), "invalid_config", "process.roles"),
+        (CreateCluster(configs={"process.roles": "controller"}), "invalid_config", "process.roles"),
     ],
 )
 async def test_what_cannot_be_made_is_refused(

@@ -1,4 +1,4 @@
-"""Signals in the start: SIGINT and SIGTERM unwind it, SIGHUP has no effect, and all is restored."""
+"""Signals in the start: they unwind it, some have no effect, and all is restored."""
 
 from __future__ import annotations
 
@@ -9,9 +9,22 @@ import pytest
 from kafkalite.server.start_signals import start_given_up_on_signals
 
 
-@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_start_is_given_up(number: signal.Signals, status: int) -> None:
-    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)
+def handlers() -> list[object]:
+    return [signal.getsignal(number) for number in sorted(signal.valid_signals())]
+
+
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [
+        (signal.SIGINT, 130),
+        (signal.SIGTERM, 143),
+        (signal.SIGALRM, 142),
+        (signal.SIGXCPU, 152),
+        (signal.SIGRTMIN + 1, 163),
+    ],
+)
+def test_a_start_is_given_up(number: int, status: int) -> None:
+    before = handlers()
     unwound: list[bool] = []
 
     def start() -> None:
@@ -24,9 +37,12 @@ def test_a_start_is_given_up(number: signal.Signals, status: int) -> None:
     with pytest.raises(SystemExit) as ended:
         start()
     assert (ended.value.code, unwound) == (status, [True])
-    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGHUP)) == before
+    assert handlers() == before
 
 
-def test_a_hang_up_has_no_effect() -> None:
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
+def test_some_have_no_effect(number: signal.Signals) -> None:
+    before = handlers()
     with start_given_up_on_signals():
-        signal.raise_signal(signal.SIGHUP)
+        signal.raise_signal(number)
+    assert handlers() == before

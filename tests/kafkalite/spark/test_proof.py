@@ -13,11 +13,12 @@ import pyarrow as pa
 import pytest
 
 from kafkalite.spark.pipelines.command import main
+from kafkalite.spark.pipelines.errors import CouldNotBegin
 from kafkalite.spark.proof import proving
 from kafkalite.spark.proof.checkpoints import interrupted, planned_end, sink_files
 from kafkalite.spark.proof.judging import Verdict, judge_kafka, judge_parquet
 from kafkalite.spark.proof.planting import plant
-from kafkalite.spark.proof.processes import DriverProcess
+from kafkalite.spark.proof.processes import DriverProcess, check_java
 from kafkalite.spark.proof.proving import plan_kills
 from kafkalite.spark.proof.source import SOURCE, batches, values
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches, iterate_records
@@ -145,6 +146,56 @@ def test_sparks_own_notes_are_read(tmp_path: Path) -> None:
     assert sink_files(tmp_path / "none") == []
 
 
+def a_java(home: Path) -> Path:
+    """A program of that name, which is never run."""
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "java").touch(0o755)
+    return home
+
+
+PROVE = ("prove", "proof", "--records", "400", "--kills", "1", "--quiet")
+
+
+@pytest.mark.parametrize(
+    ("home", "told"), [("", "none is in PATH"), ("/nowhere", "JAVA_HOME has no /nowhere/bin/java")]
+)
+def test_without_a_java_nothing_is_started(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    home: str,
+    told: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("JAVA_HOME", home)
+    for name in ("SPARK_HOME", "SPARK_CONF_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    assert main(list(PROVE)) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert f"Spark needs Java: {told}" in line
+    assert [each.name for each in (tmp_path / "proof").iterdir()] == ["plan.json"]
+
+
+def test_where_spark_finds_a_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In JAVA_HOME, else in PATH; or where a file of settings says, which only Spark reads."""
+    for name in ("SPARK_HOME", "SPARK_CONF_DIR", "JAVA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    home = a_java(tmp_path)
+    monkeypatch.setenv("PATH", str(home / "bin"))
+    check_java()
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    check_java()
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    with pytest.raises(CouldNotBegin):
+        check_java()
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "spark-env.sh").touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    check_java()
+
+
 def test_a_driver_that_never_starts_is_no_verdict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,6 +207,7 @@ def test_a_driver_that_never_starts_is_no_verdict(
             self._command = ["-c", "raise LookupError('spark-sql-kafka-0-10 not found')"]
 
     monkeypatch.setattr(proving, "DriverProcess", Broken)
+    monkeypatch.setenv("JAVA_HOME", str(a_java(tmp_path / "java")))
     began = time.monotonic()
     arguments = ["prove", str(tmp_path / "proof"), "--records", "400", "--kills", "1", "--quiet"]
     assert main(arguments) == 2

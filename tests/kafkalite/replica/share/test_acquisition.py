@@ -37,6 +37,15 @@ def test_records_are_acquired_in_batches_of_the_size_asked_for() -> None:
     ]
 
 
+@pytest.mark.parametrize("size", [0, -1])
+def test_a_batch_of_no_records_does_not_hide_the_one_that_begins_there(size: int) -> None:
+    """Apache Kafka tells an empty range before each, and what follows is in flight."""
+    world = World([2, 3])
+    assert world.fetch("a", most=1, batch_size=size) == [Acquired(0, -1, 1), Acquired(0, 1, 1)]
+    assert world.fetch("b", most=1, batch_size=size) == [Acquired(2, 1, 1), Acquired(2, 4, 1)]
+    assert world.states() == dict.fromkeys(range(5), (RecordState.ACQUIRED, 1))
+
+
 @pytest.mark.parametrize("most", [0, -1])
 def test_a_member_that_wants_nothing_gets_nothing(most: int) -> None:
     world = World([4])

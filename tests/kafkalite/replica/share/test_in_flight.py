@@ -91,6 +91,13 @@ def test_batches_against_a_dictionary() -> None:
     assert batches.first is middle
 
 
+def test_one_that_begins_where_another_does_takes_its_place() -> None:
+    batches = InFlightBatches()
+    for last in (9, 14):
+        batches.add(InFlightBatch(10, last, Delivery(S.ACQUIRED, 1)))
+    assert [run[:2] for batch in batches for run in batch.runs()] == [(10, 14)]
+
+
 def test_taken_apart_every_record_stands_for_itself() -> None:
     batch = InFlightBatch(10, 14, Delivery(S.ACQUIRED, 2, "member", 9.0))
     assert [run[:2] for run in batch.runs()] == [(10, 14)]
