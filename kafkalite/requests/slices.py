@@ -179,6 +179,22 @@ async def briefly_or_in_slices(steps: WaitingSteps[T], context: RequestContext) 
     return await in_slices_of_task(steps)
 
 
+async def few_or_in_slices(steps: WaitingSteps[T], context: RequestContext, *, is_long: bool) -> T:
+    """The same where a count tells what is long: else it is done now, and only the disk needs a
+    task."""
+    if is_long:
+        return await in_slices(steps, context)
+    while True:
+        try:
+            wait = next(steps)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+        if wait is not None:
+            await context.connection.move_to_task()
+            await in_disk_thread(wait)
+
+
 async def large_response(steps: WaitingSteps[Any], context: RequestContext) -> LargeResponse:
     """The same for a row that may be so large that it is built in slices, too."""
     return LargeResponse(await briefly_or_in_slices(steps, context))

@@ -11,6 +11,7 @@ releaseAcquisitionLockOnTimeout, rollbackOrProcessStateUpdates; KIP-932, KIP-122
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -19,6 +20,7 @@ from typing import Final
 from kafkalite.replica.share.in_flight import Delivery, InFlightBatch, RecordEvent, RecordState
 from kafkalite.replica.share.share_partition import SharePartition
 from kafkalite.replica.share.state_batch import StateBatch
+from kafkalite.requests.slices import Steps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 
@@ -66,10 +68,16 @@ Settle = Callable[[], None]
 """Lets changes count that are written."""
 
 
-def settle_all(later: list[Settle]) -> None:
+def settling(later: deque[Settle]) -> Steps[None]:
     """Let these changes count, once."""
     while later:
-        later.pop(0)()
+        later.popleft()()
+        yield
+
+
+def settle_all(later: deque[Settle]) -> None:
+    """The same at once."""
+    at_once(settling(later))
 
 
 class _Changes:
@@ -99,7 +107,7 @@ class _Changes:
         if delivery.state.is_final:
             self._partition.delivery_complete_count += self._partition.terminal_count(first, last)
 
-    def write(self, later: list[Settle] | None = None) -> None:
+    def write(self, later: deque[Settle] | None = None) -> None:
         """Make it durable, then let it count, or leave that for `later`. Raises KafkaError, with
         nothing changed."""
         partition = self._partition
@@ -138,7 +146,7 @@ def acknowledge(
     partition: SharePartition,
     member_id: str,
     acknowledgements: Iterable[Acknowledgement],
-    later: list[Settle] | None = None,
+    later: deque[Settle] | None = None,
 ) -> None:
     """Do as the member says; it counts at once, or when the caller settles what `later` gets.
 

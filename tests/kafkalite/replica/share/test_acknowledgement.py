@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
 
 from kafkalite.replica.share.acknowledgement import (
@@ -70,7 +72,7 @@ def test_what_is_to_count_later_is_stored_at_once() -> None:
     """Released records are with nobody until then, and the start offset stays."""
     world = World([2, 1])
     world.fetch(batch_size=2)
-    later: list[Settle] = []
+    later: deque[Settle] = deque()
     acknowledge(world.share, "a", [Acknowledgement(0, 1, [RELEASE])], later)
     acknowledge(world.share, "a", [Acknowledgement(2, 2, [ACCEPT])], later)
     assert [(each.first_offset, each.delivery_state) for each in world.stored] == [
@@ -92,7 +94,7 @@ def test_what_is_to_count_later_is_stored_at_once() -> None:
 def test_records_that_are_let_go_may_go_from_the_log() -> None:
     world = World([2, 1])
     world.fetch()
-    later: list[Settle] = []
+    later: deque[Settle] = deque()
     acknowledge(world.share, "a", [Acknowledgement(0, 1, [RELEASE])], later)
     world.share.log_start_moved(1)
     settle_all(later)

@@ -8,17 +8,17 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.replica.share.acknowledging import acknowledge_all
+from kafkalite.replica.share.acknowledging import Saying, acknowledging
 from kafkalite.replica.share.acquisition import Wanted
-from kafkalite.replica.share.share_reader import Limits, ShareReader
 from kafkalite.replica.share.share_sessions import TopicPartitionId
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.share_acknowledge import (
     AcknowledgementBatch,
     AcknowledgePartition,
     AcknowledgeTopic,
 )
-from tests.kafkalite.one_share_group import GROUP, MEMBER, NODE, OneShareGroup, one_share_group
+from tests.kafkalite.one_share_group import MEMBER, NODE, OneShareGroup, one_share_group, read
 
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 
@@ -31,7 +31,7 @@ def group() -> Iterator[OneShareGroup]:
         for index in (0, 1):
             made.append(b"a", b"b", b"c", b"d", index=index)
         wanted = Wanted(MEMBER.member_id, 500, 500)
-        ShareReader(made.partitions, NODE, GROUP, wanted, Limits(1, 1 << 20), where).read()
+        read(made.reader(where, wanted))
         yield made
 
 
@@ -69,15 +69,14 @@ def outcomes(
         )
         for each in said
     ]
-    found = acknowledge_all(
-        group.partitions,
+    saying = Saying(
         node_id,
         MEMBER,
-        topics,
-        api_version=version,
-        is_renewal=is_renewal,
+        version,
+        is_renewal,
         may_read=None if readable else lambda name: name != "t",
     )
+    found = at_once(acknowledging(group.partitions, saying, topics))
     answers = [
         found[TopicPartitionId(each.topic_id or group.topic_id, each.index)] for each in said
     ]
