@@ -185,7 +185,7 @@ class _ShareFetch:
         self._session = session
         self._is_long = is_long
         self.later: deque[Settle] = deque()
-        """What was acknowledged counts before the fetch waits, and not before it looks."""
+        """Acknowledgements that count before the fetch waits, and not before it looks."""
 
     def _take(self, steps: WaitingSteps[T]) -> Coroutine[Any, Any, T]:
         return few_or_in_slices(steps, self._context, is_long=self._is_long)

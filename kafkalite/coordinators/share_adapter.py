@@ -304,7 +304,7 @@ class ShareServices:
     def _not_open(
         self, node_id: int, group_id: str, wanted: Sequence[TopicPartitionId]
     ) -> Steps[list[tuple[SharePartitionKey, int]]]:
-        """Those of the share partitions that are to be opened, each with its leader epoch."""
+        """The share partitions that are to be opened, each with its leader epoch."""
         found: list[tuple[SharePartitionKey, int]] = []
         for some in batches(wanted):
             for where in some:

@@ -20,7 +20,7 @@ _BEGUN_AT_ONCE: Final = 64
 
 
 class Unstored:
-    """Those of one request. Without a persister the states are stored when they are written."""
+    """The updates of one request. Without a persister they are stored when they are written."""
 
     def __init__(self, persister: SharePersister | None, group_id: str) -> None:
         self._persister = persister

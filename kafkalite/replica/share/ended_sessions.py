@@ -34,7 +34,7 @@ class EndedSessions:
     ) -> None:
         self._partitions = partitions
         self._later = later
-        # What is left to do, by node and member; whoever needs it done takes its steps.
+        # The work that is left, by node and member; each who needs it done takes its steps.
         self._left: dict[tuple[int, SessionKey], Steps[None]] = {}
 
     def finishing(self, node_id: int, key: SessionKey) -> Steps[None]:

@@ -1,4 +1,4 @@
-"""What a member had is released when its session ends, and not what it acquires in its next one."""
+"""A session that ends releases what its member had, and not what it acquires in its next one."""
 
 from __future__ import annotations
 
