@@ -5,6 +5,8 @@ The watchdog of every test of the broker sees to that.
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from itertools import count
 from typing import Any
 from uuid import UUID
@@ -15,6 +17,7 @@ import trio
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages import share_acknowledge, share_fetch
+from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafkalite.wire.messages.initialize_share_group_state import (
     InitializeShareGroupStateRequest,
     InitializeStateData,
@@ -167,3 +170,93 @@ async def test_partitions_that_are_not_there(client: Any, large: UUID) -> None:
     assert len(codes) == 2
     answer = await fetch(client, UUID(int=9), 0, partitions=UNKNOWN, is_answered=False)
     assert answer.error_code == ErrorCode.UNKNOWN_SERVER_ERROR  # as from Apache Kafka 4.3.1
+
+
+async def test_members_that_fetch_at_once_share_the_records(
+    client: Any, clients: Clients, large: UUID, broker: test_broker
+) -> None:
+    await produce(client)
+    given: Counter[int] = Counter()
+
+    async def fetch_some(member_id: str) -> None:
+        own = await clients.connect()
+        for epoch in range(8):
+            answer = await fetch(
+                own,
+                large,
+                epoch,
+                partitions=0 if epoch else COUNT,
+                member_id=member_id,
+                max_records=COUNT // 9,
+            )
+            given.update(
+                each.partition_index
+                for topic in answer.responses
+                for each in topic.partitions
+                if each.acquired_records
+            )
+
+    async with trio.open_nursery() as nursery:
+        for member_id in ("a", "b", "c"):
+            nursery.start_soon(fetch_some, member_id)
+    assert given == Counter(range(COUNT))
+
+
+async def test_requests_that_change_a_session_at_once(
+    client: Any, clients: Clients, large: UUID, broker: test_broker
+) -> None:
+    """One member asks by several connections, which none does: it is told that the epoch is
+    wrong, and others go on."""
+    await produce(client)
+    codes: Counter[int] = Counter()
+    chance = random.Random(7)
+
+    async def ask(own: Any) -> None:
+        for _ in range(12):
+            epoch = chance.choice((0, 0, 1, 1, 2, -1))
+            kind = RELEASE if epoch > 0 and chance.random() < 0.5 else None
+            partitions = COUNT if epoch == 0 or kind else 0
+            forgotten = [share_fetch.ForgottenTopic(large, [*range(0, COUNT, 3)])]
+            fields = {"forgotten_topics_data": forgotten} if epoch == 1 else {}
+            answer = await fetch(
+                own, large, epoch, kind=kind, partitions=partitions, is_answered=False, **fields
+            )
+            codes[answer.error_code] += 1
+
+    async with trio.open_nursery() as nursery:
+        members = [await clients.connect() for _ in range(3)]
+        for own in members:
+            nursery.start_soon(ask, own)
+    assert codes[0]
+    assert set(codes) <= {
+        0,
+        ErrorCode.INVALID_SHARE_SESSION_EPOCH,
+        ErrorCode.SHARE_SESSION_NOT_FOUND,
+    }
+    for own in members:
+        await trio.aclose_forcefully(own.stream)
+    await fetch(client, large, 0, member_id="heir")
+
+
+async def test_a_topic_that_is_deleted_meanwhile(
+    client: Any, clients: Clients, large: UUID, broker: test_broker
+) -> None:
+    await produce(client)
+    other = await clients.connect()
+    await fetch(client, large, 0, max_records=1)
+    codes: list[int] = []
+
+    async def fetch_on() -> None:
+        for epoch in count(1):
+            answer = await fetch(client, large, epoch, partitions=0, is_answered=False)
+            codes.append(answer.error_code)
+            if answer.error_code:
+                return
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(fetch_on)
+        answer = await other.ask(
+            DeleteTopicsRequest(topics=[DeleteTopicState(topic_id=large)], timeout_ms=10_000)
+        )
+        assert answer.responses[0].error_code == 0
+    assert codes[-1] == ErrorCode.UNKNOWN_SERVER_ERROR  # as from Apache Kafka 4.3.1

@@ -166,3 +166,20 @@ def test_a_leader_that_was_replaced_drops_what_it_had(group: OneShareGroup) -> N
     group.share.read_state(group.key(), group.partition().leader_epoch + 1)
     assert outcomes(group, Said([(0, 3, [ACCEPT])])) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
     assert group.partitions.get(group.key()) is None
+
+
+def test_a_partition_that_is_dropped_meanwhile_is_not_acknowledged(group: OneShareGroup) -> None:
+    batches = [AcknowledgementBatch(0, 3, [ACCEPT])]
+    partitions = [AcknowledgePartition(index, batches) for index in (0, 1)]
+    done: list[TopicPartitionId] = []
+    saying = Saying(NODE, MEMBER, 2, is_renewal=False, done=done.append)
+    topics = [AcknowledgeTopic(group.topic_id, partitions)]
+    steps = acknowledging(group.partitions, saying, topics)
+    while not done:
+        next(steps)
+    group.partitions.drop(group.key(1))
+    found = at_once(steps)
+    assert done == [group.where(0)]
+    error = found[group.where(1)]
+    assert error is not None
+    assert error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

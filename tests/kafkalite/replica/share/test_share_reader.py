@@ -283,3 +283,28 @@ def test_a_read_that_waits_for_the_disk_goes_on_where_it_was(
     assert len(waits) == 1
     assert seen(answers[group.where(0)]) == ([0], [Acquired(0, 1, 1)])
     assert seen(answers[group.where(1)]) == ([0], [Acquired(0, 0, 1)])
+
+
+def test_others_may_take_what_is_not_read_yet(group: OneShareGroup) -> None:
+    """Between two partitions one is dropped, another gets another leader, one is read by others."""
+    for index in range(3):
+        group.append(b"a", index=index)
+    asked = reader(group, *map(group.where, range(3)))
+    answers: dict[TopicPartitionId, Fetched] = {}
+    steps = asked.reading(answers)
+    while group.where(0) not in answers:
+        next(steps)
+    group.partitions.drop(group.key(1))
+    other = read(reader(group, group.where(2), member_id="other"))
+    assert seen(other[group.where(2)])[1] == [Acquired(0, 0, 1)]
+    at_once(steps)
+    assert group.where(1) not in answers
+    assert seen(answers[group.where(2)]) == ([], [])
+
+
+def test_a_partition_that_is_dropped_while_it_is_looked_at_is_enough(group: OneShareGroup) -> None:
+    asked = reader(group, *map(group.where, range(3)))
+    steps = asked.looking()
+    next(steps)
+    group.partitions.drop(group.key(1))
+    assert at_once(steps)
