@@ -85,14 +85,15 @@ class _Changes:
 
     def __init__(self, partition: SharePartition) -> None:
         self._partition = partition
+        self.limits = partition.limits()
         self._undo: list[tuple[Delivery, Delivery]] = []
         self._done_before = partition.delivery_complete_count
         self._released: list[tuple[int, Delivery]] = []  # by the first offset
         self.stored: list[StateBatch] = []
 
-    def release(self, first: int, last: int, delivery: Delivery, limit: int) -> None:
+    def release(self, first: int, last: int, delivery: Delivery) -> None:
         """To be delivered again, unless that was done as often as it may be."""
-        if delivery.count >= limit:
+        if delivery.count >= self.limits.delivery_count_limit:
             self.change(first, last, delivery, RecordEvent.EXHAUST)
             return
         self._undo.append((delivery, delivery.copy()))
@@ -227,7 +228,7 @@ def _apply(
     delivery: Delivery,
     changes: _Changes,
 ) -> None:
-    limits = partition.limits()
+    limits = changes.limits
     if kind == AcknowledgeType.RENEW:
         if not limits.renew_acknowledge_enable:
             raise _invalid("Renewing acquisition locks is not enabled for the group.")
@@ -237,7 +238,7 @@ def _apply(
     if event is None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Invalid acknowledge type: [{kind}]")
     if event is RecordEvent.RELEASE:
-        changes.release(first_offset, last_offset, delivery, limits.delivery_count_limit)
+        changes.release(first_offset, last_offset, delivery)
     else:
         changes.change(first_offset, last_offset, delivery, event)
 
@@ -271,7 +272,6 @@ def release_expired(partition: SharePartition) -> None:
 def _release(
     partition: SharePartition, is_meant: Callable[[Delivery], bool], changes: _Changes
 ) -> None:
-    limit = partition.limits().delivery_count_limit
     for batch in partition.batches:
         whole = batch.whole
         is_cut = batch.first_offset < partition.start_offset <= batch.last_offset
@@ -283,4 +283,4 @@ def _release(
             if last_offset < partition.start_offset:
                 changes.change(first_offset, last_offset, delivery, RecordEvent.REMOVE)
             else:
-                changes.release(first_offset, last_offset, delivery, limit)
+                changes.release(first_offset, last_offset, delivery)

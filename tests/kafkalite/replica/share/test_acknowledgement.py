@@ -16,6 +16,7 @@ from kafkalite.replica.share.acknowledgement import (
     settle_all,
 )
 from kafkalite.replica.share.in_flight import RecordState
+from kafkalite.replica.share.share_partition import ShareLimits
 from kafkalite.replica.share.state_batch import StateBatch
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.replica.share.share_world import World, offsets
@@ -222,3 +223,19 @@ def test_a_lock_runs_out_even_if_that_cannot_be_written() -> None:
     with pytest.raises(KafkaError):
         release_expired(world.share)
     assert offsets(world.fetch("b")) == [0, 1, 2]
+
+
+def test_the_limits_are_read_once_for_all_of_a_call() -> None:
+    """They are looked up in configs, which takes longer than to change a record."""
+    world = World([500])
+    world.fetch()
+    reads: list[int] = []
+
+    def limits() -> ShareLimits:
+        reads.append(0)
+        return world.limits
+
+    world.share.limits = limits
+    kinds = [(RELEASE, ACCEPT)[offset % 2] for offset in range(500)]
+    acknowledge(world.share, "a", [Acknowledgement(n, n, [kind]) for n, kind in enumerate(kinds)])
+    assert len(reads) == 1
