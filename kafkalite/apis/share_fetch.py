@@ -40,6 +40,7 @@ from kafkalite.replica.share.share_sessions import (
 )
 from kafkalite.requests.long_waits import wait_in_slices
 from kafkalite.requests.slices import (
+    AT_ONCE,
     Steps,
     WaitingSteps,
     batches,
@@ -74,7 +75,8 @@ _Answers = dict[TopicPartitionId, Fetched]
 async def handle(
     services: Services, context: RequestContext, request: ShareFetchRequest
 ) -> ShareFetchResponse:
-    is_long = are_many(request.topics) or are_many(request.forgotten_topics_data)
+    forgotten = request.forgotten_topics_data
+    is_long = are_many(request.topics) or bool(forgotten and are_many(forgotten))
     try:
         member = member_of(services, request.group_id, request.member_id)
         is_renewal = context.api_version >= RENEWALS_SINCE and request.is_renew_ack
@@ -190,6 +192,10 @@ class _ShareFetch:
     def _take(self, steps: WaitingSteps[T]) -> Coroutine[Any, Any, T]:
         return few_or_in_slices(steps, self._context, is_long=self._is_long)
 
+    async def _has_acknowledgements(self) -> bool:
+        topics = self._request.topics
+        return bool(topics) and await self._take(_has_acknowledgements(topics))
+
     async def settle(self) -> None:
         if self.later:
             await self._take(settling(self.later))
@@ -200,7 +206,7 @@ class _ShareFetch:
         partitions = self._services.share.partitions
         unstored = self._services.share.unstored(session.key.group_id)
         outcomes: Outcomes = {}
-        if await self._take(_has_acknowledgements(request.topics)):
+        if await self._has_acknowledgements():
             saying = Saying(
                 context.node_id,
                 session.key,
@@ -217,14 +223,11 @@ class _ShareFetch:
         if fetches:
             await self._fetch(answers)
         await self.settle()
-        if fetches and epoch != INITIAL_EPOCH:
-            if session.epoch != next_epoch(epoch):
-                raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
-            answers = await self._take(_told(session, answers))
+        told_by = session if fetches and epoch != INITIAL_EPOCH else None
+        if told_by is not None and session.epoch != next_epoch(epoch):
+            raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
         outcomes = await unstored.stored(context, outcomes)
-        group_id = session.key.group_id
-        building = _response(self._services, context, group_id, answers, outcomes)
-        response = await self._take(building)
+        response = await self._take(self._response(told_by, answers, outcomes))
         if epoch == FINAL_EPOCH:
             await self._take(partitions.ended.ending(context.node_id, session))
         return response
@@ -288,6 +291,15 @@ class _ShareFetch:
             yield
         return wanted
 
+    def _response(
+        self, told_by: ShareSession | None, answers: _Answers, outcomes: Outcomes
+    ) -> Steps[ShareFetchResponse]:
+        """All answers, or those that the client of a session does not know yet."""
+        if told_by is not None:
+            answers = yield from _told(told_by, answers)
+        group_id = self._session.key.group_id
+        return (yield from _response(self._services, self._context, group_id, answers, outcomes))
+
     async def _wait(self, reader: ShareReader) -> None:
         """Wait until there is enough, but not longer than max_wait_ms."""
         if self.later:
@@ -318,7 +330,8 @@ def _told(session: ShareSession, answers: _Answers) -> Steps[_Answers]:
             ):
                 told[where] = fetched
         yield
-    yield from release_dict(answers)
+    if len(answers) > AT_ONCE:
+        yield from release_dict(answers)
     return told
 
 
@@ -365,12 +378,13 @@ def _response(
                     leader = topic.partitions[where.partition].current_leader(leaders)
                     answer.current_leader = LeaderIdAndEpoch(*leader)
         yield
-    for acknowledged in batches(outcomes):
+    for acknowledged in batches(outcomes) if outcomes else ():
         for where in acknowledged:
             if where not in answers:
                 told(where)
         yield
-    yield from release_dict(answers)
+    if len(answers) > AT_ONCE:
+        yield from release_dict(answers)
     return ShareFetchResponse(
         acquisition_lock_timeout_ms=services.share.settings.record_lock_duration_ms(group_id),
         responses=list(topics.values()),

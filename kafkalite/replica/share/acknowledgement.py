@@ -18,7 +18,7 @@ from enum import IntEnum
 from typing import Final
 
 from kafkalite.replica.share.in_flight import Delivery, InFlightBatch, RecordEvent, RecordState
-from kafkalite.replica.share.share_partition import SharePartition
+from kafkalite.replica.share.share_partition import ShareLimits, SharePartition
 from kafkalite.replica.share.state_batch import StateBatch
 from kafkalite.requests.slices import Steps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -85,11 +85,18 @@ class _Changes:
 
     def __init__(self, partition: SharePartition) -> None:
         self._partition = partition
-        self.limits = partition.limits()
+        self._limits: ShareLimits | None = None
         self._undo: list[tuple[Delivery, Delivery]] = []
         self._done_before = partition.delivery_complete_count
         self._released: list[tuple[int, Delivery]] = []  # by the first offset
         self.stored: list[StateBatch] = []
+
+    @property
+    def limits(self) -> ShareLimits:
+        """Looked up once, as it takes longer than to change a record."""
+        if self._limits is None:
+            self._limits = self._partition.limits()
+        return self._limits
 
     def release(self, first: int, last: int, delivery: Delivery) -> None:
         """To be delivered again, unless that was done as often as it may be."""

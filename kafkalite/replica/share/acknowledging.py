@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from uuid import UUID
 
 from kafkalite.replica.share.acknowledgement import (
@@ -50,8 +49,7 @@ class _Topic(Protocol):
     def partitions(self) -> Sequence[_Partition]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Saying:
+class Saying(NamedTuple):
     """The request that acknowledges: whose it is, and what it may say.
 
     What it says counts at once, or when the caller settles what `later` gets. `done` is called for
@@ -105,7 +103,8 @@ def acknowledging(
                 except KafkaError as error:
                     outcomes[where] = error
                 yield
-    yield from release_dict(asked)
+    if len(asked) > AT_ONCE:
+        yield from release_dict(asked)
     return outcomes
 
 

@@ -13,6 +13,7 @@ asked for. Source: Kafka's DelayedShareFetch, ShareFetchUtils, SharePartitionMan
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -96,17 +97,21 @@ class ShareReader:
 
     def opening(self, wanted: Sequence[TopicPartitionId]) -> WaitingSteps[None]:
         """Open these partitions. One may begin at a time, which is looked for in the log."""
-        for where in wanted:
-            try:
-                self._open.append((yield from off_loop(partial(self._opened, where))))
-            except KafkaError as error:
-                self._failed[where] = error
+        for some in cut(wanted):
+            yield from off_loop(partial(self._open_some, deque(some)))
             yield None
 
-    def _opened(self, where: TopicPartitionId) -> _Open:
-        partition = self._partitions.find_partition(where, self._node_id)
-        key = SharePartitionKey(self._group_id, where.topic_id, where.partition)
-        return where, partition, self._partitions.open(key, partition)
+    def _open_some(self, unopened: deque[TopicPartitionId]) -> None:
+        """Called again, it goes on where it had to wait for the disk."""
+        while unopened:
+            where = unopened[0]
+            try:
+                partition = self._partitions.find_partition(where, self._node_id)
+                key = SharePartitionKey(self._group_id, where.topic_id, where.partition)
+                self._open.append((where, partition, self._partitions.open(key, partition)))
+            except KafkaError as error:
+                self._failed[where] = error
+            unopened.popleft()
 
     @property
     def has_only_errors(self) -> bool:
@@ -180,17 +185,18 @@ class ShareReader:
         return min(size, most)
 
     def reading(self, answers: dict[TopicPartitionId, Fetched]) -> WaitingSteps[None]:
-        """Acquire what there is, and add the answers, one partition a step."""
+        """Acquire what there is, and add the answers."""
         for opened in (yield from self._readings()):
-            for each in opened:
-                fetched = yield from off_loop(partial(self._fetched, each))
-                if fetched is not None:
-                    answers[each[0]] = fetched
-                yield None
+            for some in cut(opened):
+                unread = deque(some)
+                while unread:
+                    yield from off_loop(partial(self._read_some, unread, answers))
+                    yield None
             self._left_bytes = self._limits.max_bytes
-        for some in batches(self._failed.items()):
-            answers.update((where, Fetched(error=failure)) for where, failure in some)
-            yield None
+        if self._failed:
+            for failed in batches(self._failed.items()):
+                answers.update((where, Fetched(error=failure)) for where, failure in failed)
+                yield None
 
     def _readings(self) -> Steps[tuple[list[_Open], list[_Open]]]:
         """The partitions in the order in which they are read, those of one reading together."""
@@ -204,16 +210,21 @@ class ShareReader:
         self._partition_bytes = max(1, self._limits.max_bytes // max(1, len(known) + len(new)))
         return known, new
 
-    def _fetched(self, opened: _Open) -> Fetched | None:
-        """The answer of one partition; None if it has been dropped."""
-        where, partition, share = opened
-        if self._partitions.get(share.key) is not share:
-            return None
-        try:
-            self._partitions.find_partition(where, self._node_id)
-            return self._take(partition, share)
-        except KafkaError as error:
-            return self._failure(partition, share, error)
+    def _read_some(self, unread: deque[_Open], answers: dict[TopicPartitionId, Fetched]) -> None:
+        """Read up to the first that gives records. Called again, it goes on."""
+        while unread:
+            where, partition, share = unread[0]
+            if self._partitions.get(share.key) is share:
+                try:
+                    self._partitions.find_partition(where, self._node_id)
+                    fetched = self._take(partition, share)
+                except KafkaError as error:
+                    fetched = self._failure(partition, share, error)
+                answers[where] = fetched
+                if fetched.records:
+                    unread.popleft()
+                    return
+            unread.popleft()
 
     def _take(self, partition: Partition, share: SharePartition) -> Fetched:
         """The records that one partition gives. Raises KafkaError, even if none are wanted."""
