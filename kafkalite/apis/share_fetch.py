@@ -43,6 +43,7 @@ from kafkalite.requests.slices import (
     AT_ONCE,
     Steps,
     WaitingSteps,
+    at_once,
     batches,
     cut,
     few_or_in_slices,
@@ -311,7 +312,7 @@ class _ShareFetch:
         if not self._is_long:
             await context.connection.wait_until(
                 reader.has_enough,
-                await self._take(reader.watching()),
+                at_once(reader.watching()),
                 deadline,
                 answer_early=False,
             )

@@ -114,9 +114,13 @@ def _lists_within(class_: type[Any]) -> list[tuple[str, bool, bool]]:
     return found
 
 
-def cut(items: Sequence[A]) -> Iterator[Sequence[A]]:
+def cut(items: Sequence[A]) -> Iterable[Sequence[A]]:
     """The items in parts, each for one step: at least one, which may be empty."""
-    for start in range(0, len(items) or 1, _IN_ONE_STEP):
+    return (items,) if len(items) <= _IN_ONE_STEP else _cut(items)
+
+
+def _cut(items: Sequence[A]) -> Iterator[Sequence[A]]:
+    for start in range(0, len(items), _IN_ONE_STEP):
         yield items[start : start + _IN_ONE_STEP]
 
 
