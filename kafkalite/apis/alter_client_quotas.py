@@ -59,7 +59,7 @@ def _alter_each(
             code, message = ErrorCode.NONE, None
             try:
                 if entity in told:
-                    raise named_twice(entity)
+                    raise (yield from named_twice(entity))
                 changes = map(_change, entry.ops)
                 records += yield from plan_quota_changes(
                     services.cluster, entity, changes, services.security.addresses

@@ -12,7 +12,7 @@ from collections.abc import Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.requests.slices import in_slices, mapped
+from kafkalite.requests.slices import Steps, batches, in_slices, mapped
 from kafkalite.requests.topic_names import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.wire.api_keys import (
     FIND_COORDINATOR_BATCHED_SINCE,
@@ -50,28 +50,30 @@ def handle(
     is_missing = topic is not None and services.topics.get(topic) is None
     if is_missing or len(keys) > _FEW:
         return _find_in_slices(services, context, request, keys)
-    return _response(
-        context, request, [find(services, context, request.key_type, key) for key in keys]
-    )
+    return _response(context, [_find(services, context, request, key) for key in keys])
 
 
 async def _find_in_slices(
     services: Services, context: RequestContext, request: FindCoordinatorRequest, keys: list[str]
 ) -> FindCoordinatorResponse:
     topic = _TOPICS.get(request.key_type)
-    if topic is not None and any(_is_known(context, request.key_type, key) for key in keys):
+    if topic is not None and await in_slices(_knows_any(context, request.key_type, keys), context):
         await services.topics.ready_internal(topic, context)
-    look_up = partial(find, services, context, request.key_type)
-    return _response(context, request, await in_slices(mapped(look_up, keys), context))
+    look_up = partial(_find, services, context, request)
+    return _response(context, await in_slices(mapped(look_up, keys), context))
 
 
-def _response(
-    context: RequestContext, request: FindCoordinatorRequest, coordinators: list[Coordinator]
-) -> FindCoordinatorResponse:
+def _find(
+    services: Services, context: RequestContext, request: FindCoordinatorRequest, key: str
+) -> Coordinator:
+    found = find(services, context, request.key_type, key)
+    if context.api_version >= FIND_COORDINATOR_BATCHED_SINCE and request.key_type in _TOPICS:
+        found.error_message = ""  # Apache Kafka says nothing more of these
+    return found
+
+
+def _response(context: RequestContext, coordinators: list[Coordinator]) -> FindCoordinatorResponse:
     if context.api_version >= FIND_COORDINATOR_BATCHED_SINCE:
-        if request.key_type in _TOPICS:
-            for coordinator in coordinators:
-                coordinator.error_message = ""  # Apache Kafka says nothing more of these
         return FindCoordinatorResponse(coordinators=coordinators)
     (found,) = coordinators
     return FindCoordinatorResponse(
@@ -107,6 +109,15 @@ def find(services: Services, context: RequestContext, key_type: int, key: str) -
         )
     (address,) = addresses
     return Coordinator(key=key, node_id=address.id, host=address.host, port=address.port)
+
+
+def _knows_any(context: RequestContext, key_type: int, keys: list[str]) -> Steps[bool]:
+    """True if one of the keys may have a coordinator."""
+    for some in batches(keys):
+        if any(_is_known(context, key_type, key) for key in some):
+            return True
+        yield
+    return False
 
 
 def _is_known(context: RequestContext, key_type: int, key: str) -> bool:

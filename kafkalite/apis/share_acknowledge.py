@@ -7,12 +7,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from kafkalite.group_coordinator.heartbeat_checks import is_share_member_id
 from kafkalite.replica.share.acknowledgement import RequestFailed
-from kafkalite.replica.share.acknowledging import Outcomes, acknowledge_all
+from kafkalite.replica.share.acknowledging import Outcomes, Saying, acknowledging
 from kafkalite.replica.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey
+from kafkalite.requests.slices import Steps, batches, few_or_in_slices
 from kafkalite.wire.error_messages import message_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.share_acknowledge import (
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
+# An acknowledgement, or a partition that is read, takes some 50 microseconds.
+MOST_AT_ONCE: Final = 64
+
+
 async def handle(
     services: Services, context: RequestContext, request: ShareAcknowledgeRequest
 ) -> ShareAcknowledgeResponse:
@@ -43,23 +49,37 @@ async def handle(
         return ShareAcknowledgeResponse(error_code=error.code)
     if epoch != FINAL_EPOCH:
         session.advance()
+    is_long = are_many(request.topics)
+    unstored = services.share.unstored(member.group_id)
+    saying = Saying(
+        context.node_id,
+        member,
+        context.api_version,
+        request.is_renew_ack,
+        context.may_read,
+        done=unstored.note,
+    )
     try:
-        outcomes = acknowledge_all(
-            partitions,
-            context.node_id,
-            member,
-            request.topics,
-            api_version=context.api_version,
-            is_renewal=request.is_renew_ack,
-            may_read=context.may_read,
-        )
+        steps = acknowledging(partitions, saying, request.topics)
+        outcomes: Outcomes = await few_or_in_slices(steps, context, is_long=is_long)
     except RequestFailed as error:
         return ShareAcknowledgeResponse(error_code=error.code)
     if epoch == FINAL_EPOCH:
-        partitions.release_session(context.node_id, member)
-    pending = services.share.pending(member.group_id, outcomes)
-    outcomes = await services.share.stored(context, outcomes, pending)
-    return _response(services, context, member.group_id, outcomes)
+        await few_or_in_slices(
+            partitions.ended.ending(context.node_id, session),
+            context,
+            is_long=len(session.partitions) > MOST_AT_ONCE,
+        )
+    outcomes = await unstored.stored(context, outcomes)
+    building = _response(services, context, member.group_id, outcomes)
+    return await few_or_in_slices(building, context, is_long=is_long)
+
+
+def are_many(topics: Sequence[Any]) -> bool:
+    """True if there are more partitions in these topics than are handled at once."""
+    return len(topics) > MOST_AT_ONCE or (
+        sum(len(topic.partitions) for topic in topics) > MOST_AT_ONCE
+    )
 
 
 def member_of(services: Services, group_id: str | None, member_id: str | None) -> SessionKey:
@@ -73,24 +93,27 @@ def member_of(services: Services, group_id: str | None, member_id: str | None) -
 
 def _response(
     services: Services, context: RequestContext, group_id: str, outcomes: Outcomes
-) -> ShareAcknowledgeResponse:
+) -> Steps[ShareAcknowledgeResponse]:
     topics: dict[object, ShareAcknowledgeTopicResponse] = {}
     leaders: set[int] = set()
-    for where, error in outcomes.items():
-        answer = PartitionData(partition_index=where.partition)
-        if error is not None:
-            answer.error_code = error.code
-            answer.error_message = error.message
-        if error is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-            topic = services.topics.by_id(where.topic_id)
-            if topic is not None:
-                answer.error_message = message_of(error)
-                leader = topic.partitions[where.partition].current_leader(leaders)
-                answer.current_leader = LeaderIdAndEpoch(*leader)
-        answers = topics.setdefault(
-            where.topic_id, ShareAcknowledgeTopicResponse(topic_id=where.topic_id)
-        )
-        answers.partitions.append(answer)
+    for some in batches(outcomes.items()):
+        for where, error in some:
+            answer = PartitionData(partition_index=where.partition)
+            if error is not None:
+                answer.error_code = error.code
+                answer.error_message = error.message
+            if error is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+                topic = services.topics.by_id(where.topic_id)
+                if topic is not None:
+                    answer.error_message = message_of(error)
+                    leader = topic.partitions[where.partition].current_leader(leaders)
+                    answer.current_leader = LeaderIdAndEpoch(*leader)
+            answers = topics.get(where.topic_id)
+            if answers is None:
+                answers = ShareAcknowledgeTopicResponse(topic_id=where.topic_id)
+                topics[where.topic_id] = answers
+            answers.partitions.append(answer)
+        yield
     return ShareAcknowledgeResponse(
         acquisition_lock_timeout_ms=services.share.settings.record_lock_duration_ms(group_id),
         responses=list(topics.values()),

@@ -11,30 +11,48 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import TYPE_CHECKING, Final
+from collections import deque
+from collections.abc import Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import trio
 
-from kafkalite.apis.share_acknowledge import member_of
+from kafkalite.apis.share_acknowledge import MOST_AT_ONCE, are_many, member_of
 from kafkalite.replica.fetch_reader import most_bytes
 from kafkalite.replica.fetch_sessions import next_epoch
 from kafkalite.replica.partition import LEADER_CHANGED
-from kafkalite.replica.share.acknowledgement import RequestFailed, Settle, settle_all
-from kafkalite.replica.share.acknowledging import RENEWALS_SINCE, Outcomes, acknowledge_all
+from kafkalite.replica.share.acknowledgement import Settle, settle_all, settling
+from kafkalite.replica.share.acknowledging import (
+    RENEWALS_SINCE,
+    Outcomes,
+    Saying,
+    acknowledging,
+)
 from kafkalite.replica.share.acquisition import Wanted
 from kafkalite.replica.share.share_reader import Fetched, Limits, ShareReader
 from kafkalite.replica.share.share_sessions import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
     SessionKey,
+    SessionPartition,
     ShareSession,
     TopicPartitionId,
 )
-from kafkalite.requests.disk_threads import read_off_loop
+from kafkalite.requests.long_waits import wait_in_slices
+from kafkalite.requests.slices import (
+    AT_ONCE,
+    Steps,
+    WaitingSteps,
+    at_once,
+    batches,
+    cut,
+    few_or_in_slices,
+    release_dict,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.share_fetch import (
     AcquiredRecords,
+    FetchTopic,
     LeaderIdAndEpoch,
     NodeEndpoint,
     PartitionData,
@@ -51,63 +69,37 @@ if TYPE_CHECKING:
 _BATCH_OPTIMIZED: Final = 0
 _RECORD_LIMITED: Final = 1
 
+T = TypeVar("T")
 _Answers = dict[TopicPartitionId, Fetched]
 
 
 async def handle(
     services: Services, context: RequestContext, request: ShareFetchRequest
 ) -> ShareFetchResponse:
+    forgotten = request.forgotten_topics_data
+    is_long = are_many(request.topics) or bool(forgotten and are_many(forgotten))
     try:
         member = member_of(services, request.group_id, request.member_id)
         is_renewal = context.api_version >= RENEWALS_SINCE and request.is_renew_ack
         if is_renewal and _asks_for_records(request):
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        session = _session(services, context, member, request)
+        beginning = _session(services, context, member, request)
+        session = await few_or_in_slices(beginning, context, is_long=is_long)
     except KafkaError as error:
         if error.code is ErrorCode.SHARE_SESSION_LIMIT_REACHED:
             # A client that cannot have a session asks again at once, so it is made to wait.
             await context.connection.move_to_task()
             await trio.sleep(max(0, request.max_wait_ms) / 1000)
         return ShareFetchResponse(error_code=error.code)
-    outcomes: Outcomes = {}
-    later: list[Settle] = []
-    if _has_acknowledgements(request):
-        try:
-            outcomes = acknowledge_all(
-                services.share.partitions,
-                context.node_id,
-                member,
-                request.topics,
-                api_version=context.api_version,
-                is_renewal=is_renewal,
-                may_read=context.may_read,
-                later=later,
-            )
-        except RequestFailed as error:
-            settle_all(later)
-            return ShareFetchResponse(error_code=error.code)
-    pending = services.share.pending(member.group_id, outcomes)
-    answers: _Answers = {}
+    is_long = is_long or len(session.partitions) > MOST_AT_ONCE
+    asked = _ShareFetch(services, context, request, session, is_long=is_long)
     try:
-        if session is not None and not is_renewal:
-            answers = await _fetch(services, context, session, request, later)
+        return await asked.answer(is_renewal=is_renewal)
     except KafkaError as error:
+        await asked.settle()
         return ShareFetchResponse(error_code=error.code)
     finally:
-        settle_all(later)
-    if session is not None and not is_renewal and request.share_session_epoch != INITIAL_EPOCH:
-        if session.epoch != next_epoch(request.share_session_epoch):
-            return ShareFetchResponse(error_code=ErrorCode.INVALID_SHARE_SESSION_EPOCH)
-        answers = _told(session, answers)
-    outcomes = await services.share.stored(context, outcomes, pending)
-    if any(not services.share.partitions.is_topic(where.topic_id) for where in answers):
-        # Apache Kafka counts bytes by the topic's name, and has none: what is said of the other
-        # partitions is lost with it.
-        return ShareFetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
-    response = _response(services, context, member.group_id, answers, outcomes)
-    if request.share_session_epoch == FINAL_EPOCH:
-        services.share.partitions.release_session(context.node_id, member)
-    return response
+        settle_all(asked.later)  # where a task was cancelled
 
 
 def _asks_for_records(request: ShareFetchRequest) -> bool:
@@ -116,124 +108,232 @@ def _asks_for_records(request: ShareFetchRequest) -> bool:
     )
 
 
-def _has_acknowledgements(request: ShareFetchRequest) -> bool:
-    return any(
-        partition.acknowledgement_batches
-        for topic in request.topics
-        for partition in topic.partitions
-    )
+def _has_acknowledgements(topics: Sequence[FetchTopic]) -> Steps[bool]:
+    for topic in topics:
+        for some in batches(topic.partitions):
+            if any(partition.acknowledgement_batches for partition in some):
+                return True
+            yield
+    return False
 
 
 def _session(
     services: Services, context: RequestContext, member: SessionKey, request: ShareFetchRequest
-) -> ShareSession | None:
-    """The session as it is with this request; None if it ends. Raises KafkaError."""
+) -> Steps[ShareSession]:
+    """The session as it is with this request. Raises KafkaError."""
     partitions = services.share.partitions
     sessions = partitions.sessions_of(context.node_id)
-    asked = [
-        (
-            TopicPartitionId(topic.topic_id, each.partition_index),
-            partitions.topic_name(topic.topic_id),
-        )
-        for topic in request.topics
-        for each in topic.partitions
-    ]
     epoch = request.share_session_epoch
     if epoch == INITIAL_EPOCH:
-        if _has_acknowledgements(request):
-            raise KafkaError(ErrorCode.INVALID_REQUEST)
-        if len(dict(asked)) < len(asked):
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        connection = context.connection
-        if not sessions.knows(connection):
-            node_id = context.node_id
-            connection.when_closed(lambda: partitions.connection_closed(node_id, connection))
-        return sessions.begin(member, connection, asked)
+        return (yield from _new_session(services, context, member, request))
     session = sessions.existing(member, epoch)
     if epoch == FINAL_EPOCH:
-        return None
-    forgotten = [
-        TopicPartitionId(topic.topic_id, partition)
-        for topic in request.forgotten_topics_data
-        for partition in topic.partitions
-    ]
-    session.update(asked, forgotten)
+        return session
     session.advance()
+    for topic in request.topics:
+        name = partitions.topic_name(topic.topic_id)
+        for some in batches(topic.partitions):
+            for each in some:
+                session.add(TopicPartitionId(topic.topic_id, each.partition_index), name)
+            yield
+    for forgotten in request.forgotten_topics_data:
+        for indexes in batches(forgotten.partitions):
+            for index in indexes:
+                session.forget(TopicPartitionId(forgotten.topic_id, index))
+            yield
     return session
 
 
-async def _fetch(
-    services: Services,
-    context: RequestContext,
-    session: ShareSession,
-    request: ShareFetchRequest,
-    later: list[Settle],
-) -> _Answers:
-    """The acknowledgements in `later` count before the fetch waits, and not before it looks.
-
-    Raises KafkaError(UNKNOWN_SERVER_ERROR) for an unknown acquire mode.
-    """
+def _new_session(
+    services: Services, context: RequestContext, member: SessionKey, request: ShareFetchRequest
+) -> Steps[ShareSession]:
+    if (yield from _has_acknowledgements(request.topics)):
+        raise KafkaError(ErrorCode.INVALID_REQUEST)
     partitions = services.share.partitions
-    answers: _Answers = {}
-    wanted: list[TopicPartitionId] = []
-    for where, known in session.partitions.items():
-        if known.name is None:
-            answers[where] = Fetched(error=KafkaError(ErrorCode.UNKNOWN_TOPIC_ID))
-        elif context.may_read is not None and not context.may_read(known.name):
-            answers[where] = Fetched(error=KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED))
-        elif not partitions.is_known(where):
-            answers[where] = Fetched(error=KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
-        else:
-            wanted.append(where)
-    if wanted and request.share_acquire_mode not in (_BATCH_OPTIMIZED, _RECORD_LIMITED):
-        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # ShareAcquireMode.forId
-    max_bytes = most_bytes(services.config, request.max_bytes)
-    if not wanted or request.max_records == 0 or max_bytes == 0:
-        return answers
-    epoch = request.share_session_epoch
-    if epoch >= 1:
-        turn = epoch % len(wanted)
-        wanted = wanted[turn:] + wanted[:turn]
-    await services.share.fetch_states(context, session.key.group_id, wanted)
-    made = partial(
-        ShareReader,
-        partitions,
-        context.node_id,
-        session.key.group_id,
-        Wanted(
-            session.key.member_id,
-            request.max_records,
-            request.batch_size,
-            is_record_limited=request.share_acquire_mode == _RECORD_LIMITED,
-        ),
-        Limits(min(request.min_bytes, max_bytes), max_bytes),
-        wanted,
-    )
-    # A share partition may begin at a time, which is looked for in the log.
-    reader = await read_off_loop(made, context.connection.move_to_task)
-    if not reader.has_only_errors and not (later and reader.has_enough()):
-        settle_all(later)
-        await context.connection.wait_until(
-            reader.has_enough,
-            reader.watched,
-            context.received_at + max(0, request.max_wait_ms) / 1000,
-            answer_early=False,
+    asked: dict[TopicPartitionId, SessionPartition] = {}
+    count = 0
+    for topic in request.topics:
+        name = partitions.topic_name(topic.topic_id)
+        for some in batches(topic.partitions):
+            for each in some:
+                where = TopicPartitionId(topic.topic_id, each.partition_index)
+                asked[where] = SessionPartition(name, must_answer=False)
+            count += len(some)
+            yield
+    if len(asked) < count:
+        raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    node_id, connection = context.node_id, context.connection
+    yield from partitions.ended.finishing(node_id, member)
+    sessions = partitions.sessions_of(node_id)
+    if not sessions.knows(connection):
+        connection.when_closed(lambda: partitions.ended.connection_closed(node_id, connection))
+    return sessions.begin(member, connection, asked)
+
+
+class _ShareFetch:
+    """One request in its session; others have their turns in between if it is a long one."""
+
+    def __init__(
+        self,
+        services: Services,
+        context: RequestContext,
+        request: ShareFetchRequest,
+        session: ShareSession,
+        *,
+        is_long: bool,
+    ) -> None:
+        self._services = services
+        self._context = context
+        self._request = request
+        self._session = session
+        self._is_long = is_long
+        self.later: deque[Settle] = deque()
+        """Acknowledgements that count before the fetch waits, and not before it looks."""
+
+    def _take(self, steps: WaitingSteps[T]) -> Coroutine[Any, Any, T]:
+        return few_or_in_slices(steps, self._context, is_long=self._is_long)
+
+    async def _has_acknowledgements(self) -> bool:
+        topics = self._request.topics
+        return bool(topics) and await self._take(_has_acknowledgements(topics))
+
+    async def settle(self) -> None:
+        if self.later:
+            await self._take(settling(self.later))
+
+    async def answer(self, *, is_renewal: bool) -> ShareFetchResponse:
+        """Raises KafkaError."""
+        request, context, session = self._request, self._context, self._session
+        partitions = self._services.share.partitions
+        unstored = self._services.share.unstored(session.key.group_id)
+        outcomes: Outcomes = {}
+        if await self._has_acknowledgements():
+            saying = Saying(
+                context.node_id,
+                session.key,
+                context.api_version,
+                is_renewal,
+                context.may_read,
+                self.later,
+                unstored.note,
+            )
+            outcomes = await self._take(acknowledging(partitions, saying, request.topics))
+        answers: _Answers = {}
+        epoch = request.share_session_epoch
+        fetches = epoch != FINAL_EPOCH and not is_renewal
+        if fetches:
+            await self._fetch(answers)
+        await self.settle()
+        told_by = session if fetches and epoch != INITIAL_EPOCH else None
+        if told_by is not None and session.epoch != next_epoch(epoch):
+            raise KafkaError(ErrorCode.INVALID_SHARE_SESSION_EPOCH)
+        outcomes = await unstored.stored(context, outcomes)
+        response = await self._take(self._response(told_by, answers, outcomes))
+        if epoch == FINAL_EPOCH:
+            await self._take(partitions.ended.ending(context.node_id, session))
+        return response
+
+    async def _fetch(self, answers: _Answers) -> None:
+        """Raises KafkaError(UNKNOWN_SERVER_ERROR) for an unknown acquire mode."""
+        services, context, request = self._services, self._context, self._request
+        partitions = services.share.partitions
+        wanted = await self._take(self._wanted(answers))
+        if wanted and request.share_acquire_mode not in (_BATCH_OPTIMIZED, _RECORD_LIMITED):
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # ShareAcquireMode.forId
+        max_bytes = most_bytes(services.config, request.max_bytes)
+        if not wanted or request.max_records == 0 or max_bytes == 0:
+            return
+        epoch = request.share_session_epoch
+        if epoch >= 1:
+            turn = epoch % len(wanted)
+            wanted = wanted[turn:] + wanted[:turn]
+        member = self._session.key
+        await services.share.fetch_states(context, member.group_id, wanted, is_long=self._is_long)
+        reader = ShareReader(
+            partitions,
+            context.node_id,
+            member.group_id,
+            Wanted(
+                member.member_id,
+                request.max_records,
+                request.batch_size,
+                is_record_limited=request.share_acquire_mode == _RECORD_LIMITED,
+            ),
+            Limits(min(request.min_bytes, max_bytes), max_bytes),
         )
-    fetched = await read_off_loop(reader.read, context.connection.move_to_task)
-    partitions.counts.asked += len(wanted)
-    partitions.counts.acquired += sum(bool(each.acquired) for each in fetched.values())
-    return answers | fetched
+        await self._take(reader.opening(wanted))
+        if not reader.has_only_errors:
+            await self._wait(reader)
+        await self._take(reader.reading(answers))
+        partitions.counts.asked += len(wanted)
+        partitions.counts.acquired += reader.acquired_count
+
+    def _wanted(self, answers: _Answers) -> Steps[list[TopicPartitionId]]:
+        """The partitions to be read; `answers` get those that may not be."""
+        partitions = self._services.share.partitions
+        may_read = self._context.may_read
+        session = self._session
+        wanted: list[TopicPartitionId] = []
+        for some in cut(list(session.partitions)):
+            for where in some:
+                known = session.partitions.get(where)
+                if known is None:
+                    continue  # another request has changed the session meanwhile
+                if known.name is None:
+                    answers[where] = Fetched(error=KafkaError(ErrorCode.UNKNOWN_TOPIC_ID))
+                elif may_read is not None and not may_read(known.name):
+                    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+                    answers[where] = Fetched(error=KafkaError(code))
+                elif not partitions.is_known(where):
+                    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    answers[where] = Fetched(error=KafkaError(code))
+                else:
+                    wanted.append(where)
+            yield
+        return wanted
+
+    def _response(
+        self, told_by: ShareSession | None, answers: _Answers, outcomes: Outcomes
+    ) -> Steps[ShareFetchResponse]:
+        """All answers, or those that the client of a session does not know yet."""
+        if told_by is not None:
+            answers = yield from _told(told_by, answers)
+        group_id = self._session.key.group_id
+        return (yield from _response(self._services, self._context, group_id, answers, outcomes))
+
+    async def _wait(self, reader: ShareReader) -> None:
+        """Wait until there is enough, but not longer than max_wait_ms."""
+        if self.later:
+            if await self._take(reader.looking()):
+                return
+            await self.settle()
+        context = self._context
+        deadline = context.received_at + max(0, self._request.max_wait_ms) / 1000
+        if not self._is_long:
+            await context.connection.wait_until(
+                reader.has_enough,
+                at_once(reader.watching()),
+                deadline,
+                answer_early=False,
+            )
+        elif not await self._take(reader.looking()) and trio.current_time() < deadline:
+            watched = await self._take(reader.watching())
+            await wait_in_slices(context, reader.looking, watched, deadline, answer_early=False)
 
 
-def _told(session: ShareSession, answers: _Answers) -> _Answers:
+def _told(session: ShareSession, answers: _Answers) -> Steps[_Answers]:
     """The answers that the client does not know yet."""
-    return {
-        where: fetched
-        for where, fetched in answers.items()
-        if session.must_tell(
-            where, has_records=bool(fetched.records), has_error=fetched.error is not None
-        )
-    }
+    told: _Answers = {}
+    for some in batches(answers.items()):
+        for where, fetched in some:
+            if session.must_tell(
+                where, has_records=bool(fetched.records), has_error=fetched.error is not None
+            ):
+                told[where] = fetched
+        yield
+    if len(answers) > AT_ONCE:
+        yield from release_dict(answers)
+    return told
 
 
 def _response(
@@ -242,32 +342,50 @@ def _response(
     group_id: str,
     answers: _Answers,
     outcomes: Outcomes,
-) -> ShareFetchResponse:
+) -> Steps[ShareFetchResponse]:
+    """Raises KafkaError(UNKNOWN_SERVER_ERROR) if a topic is gone."""
     topics: dict[object, ShareFetchableTopicResponse] = {}
     leaders: set[int] = set()
-    for where in [*answers, *(where for where in outcomes if where not in answers)]:
+
+    def told(where: TopicPartitionId) -> PartitionData:
         answer = PartitionData(partition_index=where.partition, records=b"")
-        fetched = answers.get(where)
-        if fetched is not None:
+        of_topic = topics.get(where.topic_id)
+        if of_topic is None:
+            of_topic = ShareFetchableTopicResponse(topic_id=where.topic_id)
+            topics[where.topic_id] = of_topic
+        of_topic.partitions.append(answer)
+        error = outcomes.get(where)
+        if error is not None:
+            answer.acknowledge_error_code = error.code
+            answer.acknowledge_error_message = error.message
+        return answer
+
+    for some in batches(answers.items()):
+        for where, fetched in some:
+            answer = told(where)
             answer.records = fetched.records
             answer.acquired_records = [
                 AcquiredRecords(first_offset=first, last_offset=last, delivery_count=count)
                 for first, last, count in fetched.acquired
             ]
+            topic = services.topics.by_id(where.topic_id)
+            if topic is None:
+                # Apache Kafka counts bytes by the topic's name, and has none: what is said of the
+                # other partitions is lost with it.
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
             if fetched.error is not None:
                 answer.error_code = fetched.error.code
-                topic = services.topics.by_id(where.topic_id)
-                if answer.error_code in LEADER_CHANGED and topic is not None:
+                if answer.error_code in LEADER_CHANGED:
                     leader = topic.partitions[where.partition].current_leader(leaders)
                     answer.current_leader = LeaderIdAndEpoch(*leader)
-        error = outcomes.get(where)
-        if error is not None:
-            answer.acknowledge_error_code = error.code
-            answer.acknowledge_error_message = error.message
-        of_topic = topics.setdefault(
-            where.topic_id, ShareFetchableTopicResponse(topic_id=where.topic_id)
-        )
-        of_topic.partitions.append(answer)
+        yield
+    for acknowledged in batches(outcomes) if outcomes else ():
+        for where in acknowledged:
+            if where not in answers:
+                told(where)
+        yield
+    if len(answers) > AT_ONCE:
+        yield from release_dict(answers)
     return ShareFetchResponse(
         acquisition_lock_timeout_ms=services.share.settings.record_lock_duration_ms(group_id),
         responses=list(topics.values()),

@@ -65,9 +65,12 @@ def entity_of(parts: Iterable[tuple[str, str | None]]) -> Steps[QuotaEntity]:
     return entity
 
 
-def named_twice(entity: QuotaEntity) -> KafkaError:
+def named_twice(entity: QuotaEntity) -> Steps[KafkaError]:
     """The error for an entity, or a key of it, that a request names more than once."""
-    names = ", ".join(f"{kind}={'null' if name is None else name}" for kind, name in entity)
+    parts = yield from mapped(
+        lambda part: f"{part[0]}={'null' if part[1] is None else part[1]}", entity
+    )
+    names = ", ".join(parts)
     return invalid_request(f"Ignoring duplicate entity ClientQuotaEntity(entries={{{names}}})")
 
 
@@ -84,7 +87,7 @@ def plan_quota_changes(
     for change in changes:
         yield
         if change.key in by_key:
-            raise named_twice(entity)
+            raise (yield from named_twice(entity))
         by_key[change.key] = change
     keys = _keys_for(entity, addresses)
     present = cluster.image.quotas.get(entity, {})

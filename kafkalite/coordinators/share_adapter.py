@@ -8,7 +8,7 @@ to be kept, neither is asked (unkept_share_states.py).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -18,7 +18,14 @@ import trio
 
 from kafkalite.config.choices import keeps_share_states
 from kafkalite.coordinators.group_configs import group_configs
-from kafkalite.requests.slices import LongWork, at_once, in_slices_of_task
+from kafkalite.coordinators.unstored import Unstored, for_each
+from kafkalite.requests.slices import (
+    LongWork,
+    at_once,
+    batches,
+    few_or_in_slices,
+    in_slices_of_task,
+)
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
 from kafkalite.supervision import every, supervised
@@ -33,12 +40,11 @@ if TYPE_CHECKING:
     from kafkalite.coordinators.share_coordinator.coordinator import ShareCoordinator
     from kafkalite.coordinators.share_coordinator.linger import Linger
     from kafkalite.coordinators.share_coordinator.share_state import ShareState
-    from kafkalite.coordinators.share_persister import PendingWrite, SharePersister
+    from kafkalite.coordinators.share_persister import SharePersister
     from kafkalite.coordinators.share_settings import ShareGroupSettings
     from kafkalite.coordinators.unkept_share_states import UnkeptShareStates
     from kafkalite.group_coordinator.share_keeper import ShareStateKeeper
     from kafkalite.replica.partition import Partition
-    from kafkalite.replica.share.acknowledging import Outcomes
     from kafkalite.replica.share.share_partition import SharePartitionKey, StateUpdate
     from kafkalite.replica.share.share_partitions import SharePartitions
     from kafkalite.replica.share.share_sessions import TopicPartitionId
@@ -173,6 +179,7 @@ class ShareServices:
                 find_offset=find_offset,
                 most_sessions=partial(self._config.integer, "group.share.max.share.sessions"),
                 clock=self._clock,
+                later=self._take_later,
             )
             self._needed.set()
         return self._partitions
@@ -212,6 +219,9 @@ class ShareServices:
                 self._now_ms,
             )
         return self._settings
+
+    def _take_later(self, steps: Steps[None]) -> None:
+        self._long_work.start(partial(in_slices_of_task, steps))
 
     def _partition_count(self, topic_id: UUID) -> int:
         topic = self._topics.by_id(topic_id)
@@ -275,54 +285,40 @@ class ShareServices:
         self,
         context: RequestContext,
         group_id: str,
-        wanted: Iterable[TopicPartitionId],
+        wanted: Sequence[TopicPartitionId],
+        *,
+        is_long: bool,
     ) -> None:
         """Have the states of share partitions that are to be opened at hand (`open`)."""
         if not self._keeps_states:
             return
         await self._topics.ready_internal(SHARE_STATE_TOPIC, context)
-        persister = self.persister
-        if persister is None:
+        if self.persister is None:
             return
-        await context.connection.move_to_task()
-        async with trio.open_nursery() as nursery:
-            for where in wanted:
+        finding = self._not_open(context.node_id, group_id, wanted)
+        missing = await few_or_in_slices(finding, context, is_long=is_long)
+        if missing:
+            await context.connection.move_to_task()
+            await for_each(self.persister.fetch, missing)
+
+    def _not_open(
+        self, node_id: int, group_id: str, wanted: Sequence[TopicPartitionId]
+    ) -> Steps[list[tuple[SharePartitionKey, int]]]:
+        """The share partitions that are to be opened, each with its leader epoch."""
+        found: list[tuple[SharePartitionKey, int]] = []
+        for some in batches(wanted):
+            for where in some:
                 key = _key(group_id, *where)
                 with suppress(KafkaError):  # ShareReader says so
-                    partition = self.partitions.find_partition(where, context.node_id)
+                    partition = self.partitions.find_partition(where, node_id)
                     if self.partitions.get(key) is None:
-                        nursery.start_soon(persister.fetch, key, partition.leader_epoch)
+                        found.append((key, partition.leader_epoch))
+            yield
+        return found
 
-    def pending(self, group_id: str, outcomes: Outcomes) -> Mapping[TopicPartitionId, PendingWrite]:
-        """The updates on their way to the share coordinator that acknowledgements rest on."""
-        persister = self.persister
-        if persister is None:
-            return {}
-        found = {
-            where: persister.pending(_key(group_id, *where))
-            for where, error in outcomes.items()
-            if error is None
-        }
-        return {where: write for where, write in found.items() if write is not None}
-
-    async def stored(
-        self,
-        context: RequestContext,
-        outcomes: Outcomes,
-        pending: Mapping[TopicPartitionId, PendingWrite],
-    ) -> Outcomes:
-        """The outcomes once all that they rest on is stored, or could not be."""
-        if not pending:
-            return outcomes
-        from kafkalite.replica.share.state_errors import as_answered
-
-        await context.connection.move_to_task()
-        failed: dict[TopicPartitionId, KafkaError | None] = {}
-        for where, write in pending.items():
-            await write.done.wait()
-            if write.error is not None:
-                failed[where] = as_answered(write.error)
-        return {**outcomes, **failed}
+    def unstored(self, group_id: str) -> Unstored:
+        """To note what the acknowledgements of a request rest on."""
+        return Unstored(self.persister, group_id)
 
     def read_state(self, key: SharePartitionKey, leader_epoch: int) -> ShareState:
         """The stored state. Raises KafkaError."""

@@ -34,6 +34,7 @@ from kafkalite.coordinators.share_state_requests import (
     Operation,
     ShareStateRequests,
 )
+from kafkalite.coordinators.unstored import for_each
 from kafkalite.replica.share.share_partition import SharePartitionKey, StateUpdate
 from kafkalite.replica.share.state_batch import combine
 from kafkalite.requests.slices import Steps, in_slices_of_task
@@ -51,8 +52,6 @@ if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_keeper import Offsets, Refusals, SeenStates
 
 _NO_EPOCH: Final = -1
-# To begin a task takes 20 microseconds.
-_BEGUN_AT_ONCE: Final = 64
 
 
 class PendingWrite:
@@ -266,7 +265,7 @@ class SharePersister:
             except KafkaError as error:
                 refused[topic_id, index] = error
 
-        await _for_each(ask, parts)
+        await for_each(ask, parts)
         return refused
 
     async def seen(self, group_id: str, partitions: Mapping[UUID, Collection[int]]) -> _Seen:
@@ -288,7 +287,7 @@ class SharePersister:
             except KafkaError as error:
                 seen.states[topic_id, index] = error
 
-        await _for_each(
+        await for_each(
             see,
             ((topic_id, index) for topic_id, indexes in partitions.items() for index in indexes),
         )
@@ -299,17 +298,6 @@ class SharePersister:
         ]
         seen.latest = await self._latest_offsets.find(begun)
         return seen
-
-
-async def _for_each(
-    ask: Callable[..., Awaitable[None]], parts: Iterable[tuple[object, ...]]
-) -> None:
-    """Ask with each at once. Others have their turn while very many tasks are begun."""
-    async with trio.open_nursery() as nursery:
-        for number, part in enumerate(parts, 1):
-            nursery.start_soon(ask, *part)
-            if not number % _BEGUN_AT_ONCE:
-                await trio.lowlevel.checkpoint()
 
 
 class _Seen:

@@ -6,7 +6,7 @@ and other threads' work waiting, and more threads make no disk faster.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 from typing import Final, TypeVar
 
 import trio
@@ -48,4 +48,16 @@ async def read_off_loop(
         if move_to_task is not None:
             await move_to_task()
         await in_disk_thread(read_missing)
+    return read()
+
+
+def off_loop(read: Callable[[], T]) -> Generator[Callable[[], None], None, T]:
+    """The same as steps of a request's work (slices.py): what it yields waits for the disk."""
+    for _ in range(_TRIES):
+        try:
+            with cached_only:
+                return read()
+        except NotCached as missing:
+            read_missing = missing.read
+        yield read_missing
     return read()

@@ -114,9 +114,13 @@ def _lists_within(class_: type[Any]) -> list[tuple[str, bool, bool]]:
     return found
 
 
-def cut(items: Sequence[A]) -> Iterator[Sequence[A]]:
+def cut(items: Sequence[A]) -> Iterable[Sequence[A]]:
     """The items in parts, each for one step: at least one, which may be empty."""
-    for start in range(0, len(items) or 1, _IN_ONE_STEP):
+    return (items,) if len(items) <= _IN_ONE_STEP else _cut(items)
+
+
+def _cut(items: Sequence[A]) -> Iterator[Sequence[A]]:
+    for start in range(0, len(items), _IN_ONE_STEP):
         yield items[start : start + _IN_ONE_STEP]
 
 
@@ -177,6 +181,22 @@ async def briefly_or_in_slices(steps: WaitingSteps[T], context: RequestContext) 
     if wait is not None:
         await in_disk_thread(wait)
     return await in_slices_of_task(steps)
+
+
+async def few_or_in_slices(steps: WaitingSteps[T], context: RequestContext, *, is_long: bool) -> T:
+    """The same where a count tells what is long: else it is done now, and only the disk needs a
+    task."""
+    if is_long:
+        return await in_slices(steps, context)
+    while True:
+        try:
+            wait = next(steps)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+        if wait is not None:
+            await context.connection.move_to_task()
+            await in_disk_thread(wait)
 
 
 async def large_response(steps: WaitingSteps[Any], context: RequestContext) -> LargeResponse:

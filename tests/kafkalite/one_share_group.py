@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
@@ -11,10 +11,13 @@ from kafkalite.clock import SystemClock
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.coordinators.share_adapter import ShareServices, find_offset
 from kafkalite.replica.partition import Partition
+from kafkalite.replica.share.acquisition import Wanted
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.share_partitions import SharePartitions
+from kafkalite.replica.share.share_reader import Fetched, Limits, ShareReader
 from kafkalite.replica.share.share_sessions import SessionKey, TopicPartitionId
 from kafkalite.replica.topics import Topics
+from kafkalite.requests.slices import at_once
 from kafkalite.services import Services
 from kafkalite.wire.record_batch import Record, build_batch
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
@@ -64,9 +67,30 @@ class OneShareGroup:
     def initialize(self, index: int = 0, start_offset: int = 0, state_epoch: int = 1) -> None:
         self.share.initialize_state(GROUP, self.topic_id, index, state_epoch, start_offset)
 
+    def reader(
+        self,
+        where: Sequence[TopicPartitionId],
+        wanted: Wanted,
+        limits: Limits | None = None,
+        *,
+        node_id: int = NODE,
+        group_id: str = GROUP,
+    ) -> ShareReader:
+        """A fetch of these partitions, which are open."""
+        limits = limits or Limits(1, 1 << 20)
+        reader = ShareReader(self.partitions, node_id, group_id, wanted, limits)
+        at_once(reader.opening(where))
+        return reader
+
     def append(self, *values: bytes, index: int = 0, **settings: Any) -> None:
         records = [Record(timestamp=NOW_MS, value=value) for value in values]
         self.partition(index).append(build_batch(records, **settings))
+
+
+def read(reader: ShareReader) -> dict[TopicPartitionId, Fetched]:
+    answers: dict[TopicPartitionId, Fetched] = {}
+    at_once(reader.reading(answers))
+    return answers
 
 
 @contextmanager

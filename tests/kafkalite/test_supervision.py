@@ -33,9 +33,7 @@ EXCEPTIONS = {
         "part of a task that runs under `supervised`, which begins again with what is missing"
     ),
     "coordinators/latest_offsets.py: self._ask": "part of a request, which waits for it",
-    "coordinators/share_adapter.py: persister.fetch": "the same",
-    "coordinators/share_persister.py: ask": "the same",
-    "coordinators/share_persister.py: see": "the same",
+    "coordinators/unstored.py: ask": "the same",
     "quorum_broker.py: self._live": "says why the process ends",
     "quorum_broker.py: wait_for": "waits for an event",
     "quorum_broker.py: self.replicas.run": "holds tasks that are supervised",

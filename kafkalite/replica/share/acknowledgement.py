@@ -11,14 +11,16 @@ releaseAcquisitionLockOnTimeout, rollbackOrProcessStateUpdates; KIP-932, KIP-122
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
 from kafkalite.replica.share.in_flight import Delivery, InFlightBatch, RecordEvent, RecordState
-from kafkalite.replica.share.share_partition import SharePartition
+from kafkalite.replica.share.share_partition import ShareLimits, SharePartition
 from kafkalite.replica.share.state_batch import StateBatch
+from kafkalite.requests.slices import Steps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 
@@ -66,10 +68,16 @@ Settle = Callable[[], None]
 """Lets changes count that are written."""
 
 
-def settle_all(later: list[Settle]) -> None:
+def settling(later: deque[Settle]) -> Steps[None]:
     """Let these changes count, once."""
     while later:
-        later.pop(0)()
+        later.popleft()()
+        yield
+
+
+def settle_all(later: deque[Settle]) -> None:
+    """The same at once."""
+    at_once(settling(later))
 
 
 class _Changes:
@@ -77,14 +85,22 @@ class _Changes:
 
     def __init__(self, partition: SharePartition) -> None:
         self._partition = partition
+        self._limits: ShareLimits | None = None
         self._undo: list[tuple[Delivery, Delivery]] = []
         self._done_before = partition.delivery_complete_count
         self._released: list[tuple[int, Delivery]] = []  # by the first offset
         self.stored: list[StateBatch] = []
 
-    def release(self, first: int, last: int, delivery: Delivery, limit: int) -> None:
+    @property
+    def limits(self) -> ShareLimits:
+        """Looked up once, as it takes longer than to change a record."""
+        if self._limits is None:
+            self._limits = self._partition.limits()
+        return self._limits
+
+    def release(self, first: int, last: int, delivery: Delivery) -> None:
         """To be delivered again, unless that was done as often as it may be."""
-        if delivery.count >= limit:
+        if delivery.count >= self.limits.delivery_count_limit:
             self.change(first, last, delivery, RecordEvent.EXHAUST)
             return
         self._undo.append((delivery, delivery.copy()))
@@ -99,7 +115,7 @@ class _Changes:
         if delivery.state.is_final:
             self._partition.delivery_complete_count += self._partition.terminal_count(first, last)
 
-    def write(self, later: list[Settle] | None = None) -> None:
+    def write(self, later: deque[Settle] | None = None) -> None:
         """Make it durable, then let it count, or leave that for `later`. Raises KafkaError, with
         nothing changed."""
         partition = self._partition
@@ -138,7 +154,7 @@ def acknowledge(
     partition: SharePartition,
     member_id: str,
     acknowledgements: Iterable[Acknowledgement],
-    later: list[Settle] | None = None,
+    later: deque[Settle] | None = None,
 ) -> None:
     """Do as the member says; it counts at once, or when the caller settles what `later` gets.
 
@@ -219,7 +235,7 @@ def _apply(
     delivery: Delivery,
     changes: _Changes,
 ) -> None:
-    limits = partition.limits()
+    limits = changes.limits
     if kind == AcknowledgeType.RENEW:
         if not limits.renew_acknowledge_enable:
             raise _invalid("Renewing acquisition locks is not enabled for the group.")
@@ -229,7 +245,7 @@ def _apply(
     if event is None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"Invalid acknowledge type: [{kind}]")
     if event is RecordEvent.RELEASE:
-        changes.release(first_offset, last_offset, delivery, limits.delivery_count_limit)
+        changes.release(first_offset, last_offset, delivery)
     else:
         changes.change(first_offset, last_offset, delivery, event)
 
@@ -263,7 +279,6 @@ def release_expired(partition: SharePartition) -> None:
 def _release(
     partition: SharePartition, is_meant: Callable[[Delivery], bool], changes: _Changes
 ) -> None:
-    limit = partition.limits().delivery_count_limit
     for batch in partition.batches:
         whole = batch.whole
         is_cut = batch.first_offset < partition.start_offset <= batch.last_offset
@@ -275,4 +290,4 @@ def _release(
             if last_offset < partition.start_offset:
                 changes.change(first_offset, last_offset, delivery, RecordEvent.REMOVE)
             else:
-                changes.release(first_offset, last_offset, delivery, limit)
+                changes.release(first_offset, last_offset, delivery)

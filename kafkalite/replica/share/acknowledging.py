@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from uuid import UUID
 
 from kafkalite.replica.share.acknowledgement import (
@@ -15,6 +16,7 @@ from kafkalite.replica.share.acknowledgement import (
 )
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.share_sessions import SessionKey, TopicPartitionId
+from kafkalite.requests.slices import AT_ONCE, Steps, batches, release_dict
 from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -47,74 +49,101 @@ class _Topic(Protocol):
     def partitions(self) -> Sequence[_Partition]: ...
 
 
-def acknowledge_all(
-    partitions: SharePartitions,
-    node_id: int,
-    member: SessionKey,
-    topics: Iterable[_Topic],
-    *,
-    api_version: int,
-    is_renewal: bool,
-    may_read: Callable[[str], bool] | None = None,
-    later: list[Settle] | None = None,
-) -> Outcomes:
-    """Do as the member says, each partition on its own, of topics that it may read.
+class Saying(NamedTuple):
+    """The request that acknowledges: whose it is, and what it may say.
 
-    It counts at once, or when the caller settles what `later` gets. Raises RequestFailed.
+    What it says counts at once, or when the caller settles what `later` gets. `done` is called for
+    each partition of which something was said and done.
+    """
+
+    node_id: int
+    member: SessionKey
+    api_version: int
+    is_renewal: bool
+    may_read: Callable[[str], bool] | None = None
+    later: deque[Settle] | None = None
+    done: Callable[[TopicPartitionId], None] = lambda where: None
+
+
+def acknowledging(
+    partitions: SharePartitions, saying: Saying, topics: Sequence[_Topic]
+) -> Steps[dict[TopicPartitionId, KafkaError | None]]:
+    """Do as the member says, each partition on its own, of topics that it may read; the outcomes.
+
+    Raises RequestFailed: the partitions before are done then.
     """
     outcomes: dict[TopicPartitionId, KafkaError | None] = {}
     asked: dict[TopicPartitionId, Sequence[_Batch]] = {}
     for topic in topics:
-        for each in topic.partitions:
-            where = TopicPartitionId(topic.topic_id, each.partition_index)
-            if not partitions.is_topic(topic.topic_id):
-                outcomes[where] = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
-            else:
-                asked[where] = each.acknowledgement_batches
-    most = AcknowledgeType.RENEW if api_version >= RENEWALS_SINCE else AcknowledgeType.REJECT
-    for where, batches in list(asked.items()):
-        if not _are_sound(batches, most, is_renewal=is_renewal):
-            outcomes[where] = KafkaError(ErrorCode.INVALID_REQUEST)
-        elif may_read is not None and not may_read(partitions.topic_name(where.topic_id) or ""):
-            outcomes[where] = KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        elif not partitions.is_known(where):
-            outcomes[where] = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        else:
-            continue
-        del asked[where]
-    if not any(asked.values()):
-        return outcomes
-    for where, batches in asked.items():
-        outcomes[where] = None
-        if batches:
-            try:
-                _acknowledge(partitions, node_id, member, where, batches, later)
-            except RequestFailed:
-                raise
-            except KafkaError as error:
-                outcomes[where] = error
+        topic_id = topic.topic_id
+        for some in batches(topic.partitions):
+            is_topic = partitions.is_topic(topic_id)
+            for each in some:
+                where = TopicPartitionId(topic_id, each.partition_index)
+                if is_topic:
+                    asked[where] = each.acknowledgement_batches
+                else:
+                    outcomes[where] = KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+            yield
+    for where in list(asked):
+        error = yield from _refused(partitions, saying, where, asked[where])
+        if error is not None:
+            outcomes[where] = error
+            del asked[where]
+        yield
+    if any(asked.values()):
+        for where, said in asked.items():
+            outcomes[where] = None
+            if said:
+                try:
+                    _acknowledge(partitions, saying, where, said)
+                    saying.done(where)
+                except RequestFailed:
+                    raise
+                except KafkaError as error:
+                    outcomes[where] = error
+                yield
+    if len(asked) > AT_ONCE:
+        yield from release_dict(asked)
     return outcomes
+
+
+def _refused(
+    partitions: SharePartitions,
+    saying: Saying,
+    where: TopicPartitionId,
+    said: Sequence[_Batch],
+) -> Steps[KafkaError | None]:
+    """The reason not to acknowledge anything of a partition."""
+    most = AcknowledgeType.RENEW if saying.api_version >= RENEWALS_SINCE else AcknowledgeType.REJECT
+    if not (yield from _are_sound(said, most, is_renewal=saying.is_renewal)):
+        return KafkaError(ErrorCode.INVALID_REQUEST)
+    may_read = saying.may_read
+    if may_read is not None and not may_read(partitions.topic_name(where.topic_id) or ""):
+        return KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+    if not partitions.is_known(where):
+        return KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    return None
 
 
 def _acknowledge(
     partitions: SharePartitions,
-    node_id: int,
-    member: SessionKey,
+    saying: Saying,
     where: TopicPartitionId,
-    batches: Sequence[_Batch],
-    later: list[Settle] | None,
+    listed: Sequence[_Batch],
 ) -> None:
+    member = saying.member
     key = SharePartitionKey(member.group_id, where.topic_id, where.partition)
     share = partitions.get(key)
-    if share is None or partitions.leader_of(where) != node_id:
+    if share is None or partitions.leader_of(where) != saying.node_id:
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         raise KafkaError(code, default_message(code))
     said = [
         Acknowledgement(batch.first_offset, batch.last_offset, batch.acknowledge_types)
-        for batch in batches
+        for batch in listed
     ]
     try:
-        acknowledge(share, member.member_id, said, later)
+        acknowledge(share, member.member_id, said, saying.later)
     except KafkaError as error:
         partitions.drop_if_fenced(key, error)
         raise
@@ -125,18 +154,30 @@ def _acknowledge(
             partitions.acknowledged.update(each.types)
 
 
-def _are_sound(batches: Sequence[_Batch], most: int, *, is_renewal: bool) -> bool:
+def _are_sound(said: Sequence[_Batch], most: int, *, is_renewal: bool) -> Steps[bool]:
     """True if batches follow one another, and have one type for all offsets or one for each."""
     previous = -1
-    for batch in batches:
-        types = batch.acknowledge_types
-        if batch.first_offset > batch.last_offset or batch.first_offset < previous or not types:
-            return False
-        if len(types) > 1 and batch.last_offset - batch.first_offset != len(types) - 1:
-            return False
-        if any(not 0 <= kind <= most for kind in types):
-            return False
-        if AcknowledgeType.RENEW in types and not is_renewal:
-            return False
-        previous = batch.last_offset
+    for some in batches(said):
+        for batch in some:
+            types = batch.acknowledge_types
+            if batch.first_offset > batch.last_offset or batch.first_offset < previous or not types:
+                return False
+            if len(types) > 1 and batch.last_offset - batch.first_offset != len(types) - 1:
+                return False
+            kinds = set(types) if len(types) <= AT_ONCE else (yield from _kinds(types))
+            if any(not 0 <= kind <= most for kind in kinds):
+                return False
+            if AcknowledgeType.RENEW in kinds and not is_renewal:
+                return False
+            previous = batch.last_offset
+        if len(said) > AT_ONCE:
+            yield
     return True
+
+
+def _kinds(types: Sequence[int]) -> Steps[set[int]]:
+    kinds: set[int] = set()
+    for some in batches(types):
+        kinds.update(some)
+        yield
+    return kinds

@@ -19,7 +19,8 @@ import trio
 from kafkalite.clock import Clock, SystemClock
 from kafkalite.group_coordinator.timers import AT_ONCE, NEVER, Timer, Timers
 from kafkalite.log.loggers import logger_of
-from kafkalite.replica.share.acknowledgement import release_all, release_expired
+from kafkalite.replica.share.acknowledgement import release_expired
+from kafkalite.replica.share.ended_sessions import EndedSessions
 from kafkalite.replica.share.in_flight import RecordState
 from kafkalite.replica.share.share_partition import (
     ShareLimits,
@@ -27,9 +28,10 @@ from kafkalite.replica.share.share_partition import (
     SharePartitionKey,
     StateUpdate,
 )
-from kafkalite.replica.share.share_sessions import SessionKey, ShareSessions, TopicPartitionId
+from kafkalite.replica.share.share_sessions import ShareSessions, TopicPartitionId
 from kafkalite.replica.share.state_errors import as_answered
 from kafkalite.requests.purgatory import Watchers
+from kafkalite.requests.slices import Steps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ class SharePartitions:
     """The share partitions, and the sessions of those who fetch them.
 
     Acquisition locks follow `clock`. `find_offset(partition, timestamp_ms)` finds as ListOffsets
-    does. `most_sessions` is per node.
+    does. `most_sessions` is per node. `later` takes steps that are too many for one turn.
     """
 
     def __init__(
@@ -125,6 +127,7 @@ class SharePartitions:
         find_offset: Callable[[Partition, int], int],
         most_sessions: Callable[[], int],
         clock: Clock | None = None,
+        later: Callable[[Steps[None]], object] = at_once,
     ) -> None:
         self._topics = topics
         self._store = store
@@ -135,6 +138,7 @@ class SharePartitions:
         self.clock = clock.time
         self._open: dict[SharePartitionKey, _Opened] = {}
         self._sessions: dict[int, ShareSessions] = {}
+        self.ended = EndedSessions(self, later)
         self._watchers: dict[SharePartitionKey, Watchers] = {}
         self._timers = Timers(self.clock, self._wake_earlier)
         self._nap: trio.CancelScope | None = None
@@ -247,6 +251,11 @@ class SharePartitions:
             opened.lock_timer.close()
             self.watchers_of(key).check_and_complete()
 
+    def drop_if_led_by(self, node_id: int, key: SharePartitionKey) -> None:
+        opened = self._open.get(key)
+        if opened is not None and opened.partition.leader_id == node_id:
+            self.drop(key)
+
     def topics_deleted(self, topic_ids: Collection[UUID]) -> None:
         """Drop the share partitions of topics that are gone."""
         for key in [key for key in self._open if key.topic_id in topic_ids]:
@@ -309,43 +318,6 @@ class SharePartitions:
         deadline = opened.share.next_deadline()
         if deadline != NEVER and not opened.share.is_fenced:
             self._timers.set(opened.lock_timer, max(0.0, deadline - self.clock()))
-
-    # Sessions that end
-
-    def release_session(self, node_id: int, key: SessionKey) -> None:
-        """The member ends its session: what it has acquired is released.
-
-        Raises KafkaError(SHARE_SESSION_NOT_FOUND).
-        """
-        session = self.sessions_of(node_id).remove(key)
-        if session is None:
-            raise KafkaError(ErrorCode.SHARE_SESSION_NOT_FOUND)
-        for where in session.partitions:
-            share_key = SharePartitionKey(key.group_id, where.topic_id, where.partition)
-            share = self.get(share_key)
-            if share is None:
-                continue
-            try:
-                release_all(share, key.member_id)
-            except KafkaError as error:
-                _logger.warning("%s: not released: %s", share_key, error)
-                self.drop_if_fenced(share_key, error)
-
-    def connection_closed(self, node_id: int, connection: object) -> None:
-        """A client is gone, and so is the session that it had; if its group has no other, what
-        is in flight is forgotten."""
-        sessions = self.sessions_of(node_id)
-        key = sessions.connection_closed(connection)
-        if key is None:
-            return
-        session = sessions.get(key)
-        if session is not None and session.connection is connection:
-            self.counts.evictions += 1
-            self.release_session(node_id, key)
-        if key.group_id not in sessions.group_ids():
-            for share_key, opened in list(self._open.items()):
-                if share_key.group_id == key.group_id and opened.partition.leader_id == node_id:
-                    self.drop(share_key)
 
 
 class _Opened:

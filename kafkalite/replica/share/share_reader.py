@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.log.open_files import FileSlice
@@ -23,6 +24,8 @@ from kafkalite.replica.share.aborted import without_aborted
 from kafkalite.replica.share.acquisition import Acquired, Wanted, acquire
 from kafkalite.replica.share.share_partition import SharePartition, SharePartitionKey
 from kafkalite.replica.share.share_sessions import TopicPartitionId
+from kafkalite.requests.disk_threads import off_loop
+from kafkalite.requests.slices import Steps, WaitingSteps, at_once, batches, cut
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches
 
@@ -75,63 +78,95 @@ class ShareReader:
         group_id: str,
         wanted: Wanted,
         limits: Limits,
-        where: Sequence[TopicPartitionId],
     ) -> None:
         self._partitions = partitions
         self._node_id = node_id
+        self._group_id = group_id
         self._wanted = wanted
         self._limits = limits
         self._committed_only = partitions.settings.reads_committed_only(group_id)
-        self._open: dict[TopicPartitionId, tuple[Partition, SharePartition]] = {}
+        self._open: list[_Open] = []
         self._failed: dict[TopicPartitionId, KafkaError] = {}
         # The partitions that `has_enough` looked at for the first time, when it said yes last.
         self._new: set[TopicPartitionId] = set()
-        # The readings still to do, each of some partitions; None before the first.
-        self._unread: deque[deque[_Open]] | None = None
         self._partition_bytes = 0
         self._left_bytes = limits.max_bytes
         self._count = 0  # of the records acquired
-        self._answers: dict[TopicPartitionId, Fetched] = {}
-        for each in where:
+        self.acquired_count = 0
+        """The partitions that gave records."""
+
+    def opening(self, wanted: Sequence[TopicPartitionId]) -> WaitingSteps[None]:
+        """Open these partitions. One may begin at a time, which is looked for in the log."""
+        for some in cut(wanted):
+            yield from off_loop(partial(self._open_some, deque(some)))
+            yield None
+
+    def _open_some(self, unopened: deque[TopicPartitionId]) -> None:
+        """Called again, it goes on where it had to wait for the disk."""
+        while unopened:
+            where = unopened[0]
             try:
-                partition = partitions.find_partition(each, node_id)
-                key = SharePartitionKey(group_id, each.topic_id, each.partition)
-                self._open[each] = partition, partitions.open(key, partition)
+                partition = self._partitions.find_partition(where, self._node_id)
+                key = SharePartitionKey(self._group_id, where.topic_id, where.partition)
+                self._open.append((where, partition, self._partitions.open(key, partition)))
             except KafkaError as error:
-                self._failed[each] = error
+                self._failed[where] = error
+            unopened.popleft()
 
     @property
     def has_only_errors(self) -> bool:
         return not self._open
 
-    @property
-    def watched(self) -> list[Watchers]:
+    def watching(self) -> Steps[list[Watchers]]:
         """The watchers of all that can make `has_enough` true."""
-        watched = [partition.watchers for partition, _ in self._open.values()]
-        watched += [self._partitions.watchers_of(share.key) for _, share in self._open.values()]
+        watched: list[Watchers] = []
+        for some in cut(self._open):
+            watched += [partition.watchers for _, partition, _ in some]
+            watched += [self._partitions.watchers_of(share.key) for _, _, share in some]
+            yield
         return watched
 
     def has_enough(self) -> bool:
         """True if there is enough to acquire by now, or something that must be answered."""
-        acquirable = self._acquirable()
+        return at_once(self.looking())
+
+    def looking(self) -> Steps[bool]:
+        """`has_enough` in steps."""
         self._new.clear()
-        if acquirable is None:
-            return True
-        new = {where for where, (_, share) in acquirable.items() if share.look()}
+        acquirable: list[_Open] = []
+        for some in cut(self._open):
+            for opened in some:
+                if not self._is_ours(opened):
+                    return True
+                if opened[2].can_acquire:
+                    acquirable.append(opened)
+            yield
+        new: set[TopicPartitionId] = set()
         size = 0
         is_enough = False
-        for partition, share in acquirable.values():
-            offset = share.next_fetch_offset()
-            end_offset = partition.read_limit(committed_only=self._committed_only)
-            if offset > end_offset or offset < partition.log.log_start_offset:
-                share.looked_at = None  # reading it says why not
-                is_enough = True
-            elif offset < end_offset and size < self._limits.min_bytes:
-                size += self._available_bytes(partition, offset, len(acquirable))
+        for some in cut(acquirable):
+            for where, partition, share in some:
+                if share.is_fenced:
+                    return True
+                if share.look():
+                    new.add(where)
+                offset = share.next_fetch_offset()
+                end_offset = partition.read_limit(committed_only=self._committed_only)
+                if offset > end_offset or offset < partition.log.log_start_offset:
+                    share.looked_at = None  # reading it says why not
+                    is_enough = True
+                elif offset < end_offset and size < self._limits.min_bytes:
+                    size += self._available_bytes(partition, offset, len(acquirable))
+            yield
         if is_enough or (acquirable and size >= self._limits.min_bytes):
             self._new = new
             return True
         return False
+
+    def _is_ours(self, opened: _Open) -> bool:
+        """True if this node leads the partition as it did when it was opened."""
+        _, partition, share = opened
+        return partition.leader_id == self._node_id and self._partitions.get(share.key) is share
 
     def _available_bytes(self, partition: Partition, offset: int, count: int) -> int:
         most = max(1, self._limits.max_bytes // count)
@@ -149,48 +184,47 @@ class ShareReader:
         # A first batch that is larger comes whole, and counts no more than was asked for.
         return min(size, most)
 
-    def _acquirable(
-        self,
-    ) -> dict[TopicPartitionId, tuple[Partition, SharePartition]] | None:
-        """The share partitions that may give something; None if one is no longer ours."""
-        found: dict[TopicPartitionId, tuple[Partition, SharePartition]] = {}
-        for where, (partition, share) in self._open.items():
-            if partition.leader_id != self._node_id or self._partitions.get(share.key) is not share:
-                return None
-            if share.can_acquire:
-                found[where] = partition, share
-        return found
-
-    def read(self) -> dict[TopicPartitionId, Fetched]:
-        """Acquire what there is. Called again, it goes on where a read had to wait for the disk."""
-        if self._unread is None:
-            self._unread = self._readings()
-        while self._unread:
-            unread = self._unread[0]
-            while unread:
-                where, partition, share = unread[0]
-                if self._partitions.get(share.key) is share:
-                    try:
-                        self._partitions.find_partition(where, self._node_id)
-                        self._answers[where] = self._take(partition, share)
-                    except KafkaError as error:
-                        self._answers[where] = self._failure(partition, share, error)
-                unread.popleft()
-            self._unread.popleft()
+    def reading(self, answers: dict[TopicPartitionId, Fetched]) -> WaitingSteps[None]:
+        """Acquire what there is, and add the answers."""
+        for opened in (yield from self._readings()):
+            for some in cut(opened):
+                unread = deque(some)
+                while unread:
+                    yield from off_loop(partial(self._read_some, unread, answers))
+                    yield None
             self._left_bytes = self._limits.max_bytes
-        for where, failure in self._failed.items():
-            self._answers[where] = Fetched(error=failure)
-        return self._answers
+        if self._failed:
+            for failed in batches(self._failed.items()):
+                answers.update((where, Fetched(error=failure)) for where, failure in failed)
+                yield None
 
-    def _readings(self) -> deque[deque[_Open]]:
+    def _readings(self) -> Steps[tuple[list[_Open], list[_Open]]]:
         """The partitions in the order in which they are read, those of one reading together."""
-        opened: list[_Open] = [
-            (where, *opened) for where, opened in self._open.items() if opened[1].can_acquire
-        ]
-        self._partition_bytes = max(1, self._limits.max_bytes // max(1, len(opened)))
-        known = deque(each for each in opened if each[0] not in self._new)
-        new = deque(each for each in opened if each[0] in self._new)
-        return deque((known, new))
+        known: list[_Open] = []
+        new: list[_Open] = []
+        for some in cut(self._open):
+            for opened in some:
+                if opened[2].can_acquire:
+                    (new if opened[0] in self._new else known).append(opened)
+            yield
+        self._partition_bytes = max(1, self._limits.max_bytes // max(1, len(known) + len(new)))
+        return known, new
+
+    def _read_some(self, unread: deque[_Open], answers: dict[TopicPartitionId, Fetched]) -> None:
+        """Read up to the first that gives records. Called again, it goes on."""
+        while unread:
+            where, partition, share = unread[0]
+            if self._partitions.get(share.key) is share:
+                try:
+                    self._partitions.find_partition(where, self._node_id)
+                    fetched = self._take(partition, share)
+                except KafkaError as error:
+                    fetched = self._failure(partition, share, error)
+                answers[where] = fetched
+                if fetched.records:
+                    unread.popleft()
+                    return
+            unread.popleft()
 
     def _take(self, partition: Partition, share: SharePartition) -> Fetched:
         """The records that one partition gives. Raises KafkaError, even if none are wanted."""
@@ -263,6 +297,7 @@ class ShareReader:
             acquired = without_aborted(share, acquired, read.batches, read.aborted)
         if not acquired:
             return Fetched()
+        self.acquired_count += 1
         self._partitions.watch_locks(share.key, share.lock_deadline())
         return Fetched(_slice(read, acquired), acquired)
 

@@ -7,7 +7,7 @@ Source: Kafka's ShareSessionCache, ShareSession, ShareSessionContext.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -56,16 +56,13 @@ class ShareSession:
     def advance(self) -> None:
         self.epoch = next_epoch(self.epoch)
 
-    def update(
-        self,
-        added: Iterable[tuple[TopicPartitionId, str | None]],
-        forgotten: Iterable[TopicPartitionId],
-    ) -> None:
-        for where, name in added:
-            if where not in self.partitions:
-                self.partitions[where] = SessionPartition(name, must_answer=True)
-        for where in forgotten:
-            self.partitions.pop(where, None)
+    def add(self, where: TopicPartitionId, name: str | None) -> None:
+        """The member fetches this, too."""
+        if where not in self.partitions:
+            self.partitions[where] = SessionPartition(name, must_answer=True)
+
+    def forget(self, where: TopicPartitionId) -> None:
+        self.partitions.pop(where, None)
 
     def must_tell(self, where: TopicPartitionId, *, has_records: bool, has_error: bool) -> bool:
         """True if the answer names the partition. One that had records goes to the end."""
@@ -85,6 +82,7 @@ class ShareSessions:
     def __init__(self, most: int) -> None:
         self._most = most
         self._sessions: dict[SessionKey, ShareSession] = {}
+        self._of_groups: Counter[str] = Counter()
         self._by_connection: dict[object, SessionKey] = {}
 
     def __len__(self) -> int:
@@ -102,16 +100,14 @@ class ShareSessions:
         self,
         key: SessionKey,
         connection: object,
-        partitions: Iterable[tuple[TopicPartitionId, str | None]],
+        partitions: dict[TopicPartitionId, SessionPartition],
     ) -> ShareSession:
         """A new session, in place of one there was. Raises SHARE_SESSION_LIMIT_REACHED."""
         self.remove(key)
         if len(self._sessions) >= self._most:
             raise KafkaError(ErrorCode.SHARE_SESSION_LIMIT_REACHED)
-        session = ShareSession(key, connection)
-        for where, name in partitions:
-            session.partitions[where] = SessionPartition(name, must_answer=False)
-        self._sessions[key] = session
+        self._sessions[key] = session = ShareSession(key, connection, partitions)
+        self._of_groups[key.group_id] += 1
         self._by_connection[connection] = key
         return session
 
@@ -128,7 +124,12 @@ class ShareSessions:
         return session
 
     def remove(self, key: SessionKey) -> ShareSession | None:
-        return self._sessions.pop(key, None)
+        session = self._sessions.pop(key, None)
+        if session is not None:
+            self._of_groups[key.group_id] -= 1
+            if not self._of_groups[key.group_id]:
+                del self._of_groups[key.group_id]
+        return session
 
     def knows(self, connection: object) -> bool:
         """True if a session began on this connection."""
@@ -138,6 +139,6 @@ class ShareSessions:
         """The member whose session began last on a connection. It may be gone, or elsewhere now."""
         return self._by_connection.pop(connection, None)
 
-    def group_ids(self) -> set[str]:
-        """The groups that have sessions."""
-        return {key.group_id for key in self._sessions}
+    def has_group(self, group_id: str) -> bool:
+        """True if a member of the group has a session."""
+        return group_id in self._of_groups

@@ -52,6 +52,10 @@ def combine(
 
 def _lay_over(combined: list[StateBatch], new: StateBatch) -> None:
     """Change the part of `combined` that `new` touches."""
+    if not combined or combined[-1].last_offset < new.first_offset:
+        # In order, as nearly all are.
+        combined[-1:] = _joined([*combined[-1:], new])
+        return
     # With the neighbours, which may turn out to stand alike.
     start = bisect_left(combined, new.first_offset - 1, key=lambda batch: batch.last_offset)
     end = bisect_right(combined, new.last_offset + 1, key=lambda batch: batch.first_offset)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.alter_client_quotas import (
     AlterClientQuotasRequest,
     EntityData,
@@ -30,11 +31,13 @@ from kafkalite.wire.messages.describe_client_quotas import DescribeClientQuotasR
 from kafkalite.wire.messages.describe_user_scram_credentials import (
     DescribeUserScramCredentialsRequest,
 )
+from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkalite.wire.messages.list_groups import ListGroupsRequest
 from kafkalite.wire.messages.list_transactions import ListTransactionsRequest
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkalite.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestTopic
+from tests.kafkalite.conftest import Clients
 from tests.kafkalite.group_requests import find, join
 
 BROKER_CONFIGS = {
@@ -89,6 +92,26 @@ async def test_quotas(client: Any) -> None:
     await client.ask(AlterClientQuotasRequest(entries=entries))
     answer = await client.ask(DescribeClientQuotasRequest(components=[], strict=False))
     assert len(answer.entries) == QUOTAS
+
+
+async def test_an_entity_of_very_many_parts_that_is_named_twice(
+    client: Any, clients: Clients
+) -> None:
+    """The message is too long to be sent: the connection is closed."""
+    parts = [EntityData(entity_type=f"type {n}", entity_name=f"name {n}") for n in range(NAMES)]
+    entry = EntryDataRequest(entity=parts, ops=[OpData(key="producer_byte_rate", value=1e9)])
+    await client.send(AlterClientQuotasRequest(entries=[entry, entry]))
+    assert await client.is_closed()
+    other = await clients.connect()
+    answer = await other.ask(AlterClientQuotasRequest(entries=[entry]))
+    assert len(answer.entries[0].entity) == NAMES
+
+
+async def test_keys_of_share_partitions_that_are_none(client: Any) -> None:
+    """There is no topic of share states yet, and for these it is not made."""
+    keys = [f"group {number}" for number in range(NAMES)]
+    answer = await client.ask(FindCoordinatorRequest(key_type=2, coordinator_keys=keys))
+    assert {each.error_code for each in answer.coordinators} == {ErrorCode.INVALID_REQUEST}
 
 
 async def test_scram_credentials(client: Any) -> None:

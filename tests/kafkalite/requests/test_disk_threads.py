@@ -9,6 +9,8 @@ import pytest
 import trio
 
 from kafkalite.log import page_cache
+from kafkalite.log.page_cache import NotCached
+from kafkalite.requests.disk_threads import off_loop
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.list_offsets import (
@@ -116,3 +118,21 @@ async def test_a_timestamp_is_looked_for_while_others_are_answered(
         disk.ready.set()
         found = (await reader.answer()).topics[0].partitions[0]
         assert (found.error_code, found.timestamp, found.offset) == (ErrorCode.NONE, 1001, 1)
+
+
+def test_a_read_in_steps_goes_on_after_each_wait() -> None:
+    tries: list[int] = []
+
+    def read() -> int:
+        tries.append(0)
+        if len(tries) < 3:
+            with open(os.devnull) as file:
+                raise NotCached(file.fileno(), 0, 1)
+        return len(tries)
+
+    steps = off_loop(read)
+    for _ in range(2):
+        next(steps)()
+    with pytest.raises(StopIteration) as done:
+        next(steps)
+    assert done.value.value == 3

@@ -22,6 +22,7 @@ from kafkalite.requests.slices import (
     briefly_or_in_slices,
     counted,
     cut,
+    few_or_in_slices,
     has_many,
     has_many_within,
     in_order,
@@ -156,6 +157,31 @@ async def test_brief_work_needs_no_task_and_other_work_goes_on_in_one(clock: Clo
         assert await briefly_or_in_slices(waiting(), context) == 7
     assert len(went_on) == 2
     assert len(waited) == 1
+
+
+async def test_few_need_a_task_for_the_disk_only(clock: Clock) -> None:
+    went_on: list[float] = []
+    waited: list[None] = []
+
+    def waiting() -> WaitingSteps[int]:
+        yield None
+        yield lambda: waited.append(None)
+        return 7
+
+    with one_dispatcher() as asked:
+        context = asked.connection().context
+
+        async def move() -> None:
+            went_on.append(clock.now)
+
+        context.connection.move_to_task = move
+        taken = few_or_in_slices(counting(5, clock, 0.0004), context, is_long=False)
+        assert await taken == 5
+        assert went_on == []
+        assert await few_or_in_slices(waiting(), context, is_long=False) == 7
+        assert (len(went_on), len(waited)) == (1, 1)
+        assert await few_or_in_slices(counting(5), context, is_long=True) == 5
+    assert len(went_on) == 2
 
 
 async def test_brief_work_makes_no_full_collections(clock: Clock) -> None:

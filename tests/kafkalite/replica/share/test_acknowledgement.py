@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import pytest
 
 from kafkalite.replica.share.acknowledgement import (
@@ -14,6 +16,7 @@ from kafkalite.replica.share.acknowledgement import (
     settle_all,
 )
 from kafkalite.replica.share.in_flight import RecordState
+from kafkalite.replica.share.share_partition import ShareLimits
 from kafkalite.replica.share.state_batch import StateBatch
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.replica.share.share_world import World, offsets
@@ -70,7 +73,7 @@ def test_what_is_to_count_later_is_stored_at_once() -> None:
     """Released records are with nobody until then, and the start offset stays."""
     world = World([2, 1])
     world.fetch(batch_size=2)
-    later: list[Settle] = []
+    later: deque[Settle] = deque()
     acknowledge(world.share, "a", [Acknowledgement(0, 1, [RELEASE])], later)
     acknowledge(world.share, "a", [Acknowledgement(2, 2, [ACCEPT])], later)
     assert [(each.first_offset, each.delivery_state) for each in world.stored] == [
@@ -92,7 +95,7 @@ def test_what_is_to_count_later_is_stored_at_once() -> None:
 def test_records_that_are_let_go_may_go_from_the_log() -> None:
     world = World([2, 1])
     world.fetch()
-    later: list[Settle] = []
+    later: deque[Settle] = deque()
     acknowledge(world.share, "a", [Acknowledgement(0, 1, [RELEASE])], later)
     world.share.log_start_moved(1)
     settle_all(later)
@@ -220,3 +223,19 @@ def test_a_lock_runs_out_even_if_that_cannot_be_written() -> None:
     with pytest.raises(KafkaError):
         release_expired(world.share)
     assert offsets(world.fetch("b")) == [0, 1, 2]
+
+
+def test_the_limits_are_read_once_for_all_of_a_call() -> None:
+    """They are looked up in configs, which takes longer than to change a record."""
+    world = World([500])
+    world.fetch()
+    reads: list[int] = []
+
+    def limits() -> ShareLimits:
+        reads.append(0)
+        return world.limits
+
+    world.share.limits = limits
+    kinds = [(RELEASE, ACCEPT)[offset % 2] for offset in range(500)]
+    acknowledge(world.share, "a", [Acknowledgement(n, n, [kind]) for n, kind in enumerate(kinds)])
+    assert len(reads) == 1

@@ -8,17 +8,17 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.replica.share.acknowledging import acknowledge_all
+from kafkalite.replica.share.acknowledging import Saying, acknowledging
 from kafkalite.replica.share.acquisition import Wanted
-from kafkalite.replica.share.share_reader import Limits, ShareReader
 from kafkalite.replica.share.share_sessions import TopicPartitionId
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.share_acknowledge import (
     AcknowledgementBatch,
     AcknowledgePartition,
     AcknowledgeTopic,
 )
-from tests.kafkalite.one_share_group import GROUP, MEMBER, NODE, OneShareGroup, one_share_group
+from tests.kafkalite.one_share_group import MEMBER, NODE, OneShareGroup, one_share_group, read
 
 ACCEPT, RELEASE, REJECT, RENEW = 1, 2, 3, 4
 
@@ -31,7 +31,7 @@ def group() -> Iterator[OneShareGroup]:
         for index in (0, 1):
             made.append(b"a", b"b", b"c", b"d", index=index)
         wanted = Wanted(MEMBER.member_id, 500, 500)
-        ShareReader(made.partitions, NODE, GROUP, wanted, Limits(1, 1 << 20), where).read()
+        read(made.reader(where, wanted))
         yield made
 
 
@@ -69,15 +69,14 @@ def outcomes(
         )
         for each in said
     ]
-    found = acknowledge_all(
-        group.partitions,
+    saying = Saying(
         node_id,
         MEMBER,
-        topics,
-        api_version=version,
-        is_renewal=is_renewal,
+        version,
+        is_renewal,
         may_read=None if readable else lambda name: name != "t",
     )
+    found = at_once(acknowledging(group.partitions, saying, topics))
     answers = [
         found[TopicPartitionId(each.topic_id or group.topic_id, each.index)] for each in said
     ]
@@ -167,3 +166,20 @@ def test_a_leader_that_was_replaced_drops_what_it_had(group: OneShareGroup) -> N
     group.share.read_state(group.key(), group.partition().leader_epoch + 1)
     assert outcomes(group, Said([(0, 3, [ACCEPT])])) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
     assert group.partitions.get(group.key()) is None
+
+
+def test_a_partition_that_is_dropped_meanwhile_is_not_acknowledged(group: OneShareGroup) -> None:
+    batches = [AcknowledgementBatch(0, 3, [ACCEPT])]
+    partitions = [AcknowledgePartition(index, batches) for index in (0, 1)]
+    done: list[TopicPartitionId] = []
+    saying = Saying(NODE, MEMBER, 2, is_renewal=False, done=done.append)
+    topics = [AcknowledgeTopic(group.topic_id, partitions)]
+    steps = acknowledging(group.partitions, saying, topics)
+    while not done:
+        next(steps)
+    group.partitions.drop(group.key(1))
+    found = at_once(steps)
+    assert done == [group.where(0)]
+    error = found[group.where(1)]
+    assert error is not None
+    assert error.code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

@@ -15,11 +15,13 @@ from kafkalite.coordinators.share_coordinator.share_state import ShareState
 from kafkalite.group_coordinator.timers import AT_ONCE, Timer
 from kafkalite.replica.share.acknowledgement import Acknowledgement, acknowledge
 from kafkalite.replica.share.acquisition import Wanted
-from kafkalite.replica.share.in_flight import RecordState
 from kafkalite.replica.share.share_partition import SharePartition
 from kafkalite.replica.share.share_partitions import SharePartitions
-from kafkalite.replica.share.share_reader import Limits, ShareReader
-from kafkalite.replica.share.share_sessions import SessionKey, TopicPartitionId
+from kafkalite.replica.share.share_sessions import (
+    SessionKey,
+    SessionPartition,
+    TopicPartitionId,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.one_share_group import (
     GROUP,
@@ -27,6 +29,7 @@ from tests.kafkalite.one_share_group import (
     NODE,
     OneShareGroup,
     one_share_group,
+    read,
 )
 
 ACCEPT, RELEASE = 1, 2
@@ -46,10 +49,8 @@ def opened(group: OneShareGroup, index: int = 0) -> SharePartition:
 def fetch(group: OneShareGroup, key: SessionKey = MEMBER, most: int = 500) -> list[int]:
     """The offsets that a member acquires of the first partition."""
     wanted = Wanted(key.member_id, most, 500)
-    reader = ShareReader(
-        group.partitions, NODE, key.group_id, wanted, Limits(1, 1 << 20), [group.where()]
-    )
-    fetched = reader.read().get(group.where())
+    reader = group.reader([group.where()], wanted, group_id=key.group_id)
+    fetched = read(reader).get(group.where())
     return [
         offset
         for each in (() if fetched is None else fetched.acquired)
@@ -58,7 +59,8 @@ def fetch(group: OneShareGroup, key: SessionKey = MEMBER, most: int = 500) -> li
 
 
 def begin(group: OneShareGroup, key: SessionKey = MEMBER, connection: object = "one") -> None:
-    group.partitions.sessions_of(NODE).begin(key, connection, [(group.where(), "t")])
+    partitions = {group.where(): SessionPartition("t", must_answer=False)}
+    group.partitions.sessions_of(NODE).begin(key, connection, partitions)
 
 
 def raised(work: Callable[[], object]) -> ErrorCode:
@@ -224,44 +226,6 @@ def test_who_waits_is_woken_when_it_is_dropped(group: OneShareGroup) -> None:
     group.partitions.watchers_of(group.key()).add(waiting)
     group.partitions.drop(group.key())
     assert waiting.woken == 1
-
-
-def test_a_session_that_ends_releases_what_it_had(group: OneShareGroup) -> None:
-    begin(group)
-    assert fetch(group) == [0, 1, 2]
-    other = SessionKey(GROUP, "other")
-    assert fetch(group, other) == []
-    group.partitions.release_session(NODE, MEMBER)
-    assert fetch(group, other) == [0, 1, 2]
-    code = raised(lambda: group.partitions.release_session(NODE, MEMBER))
-    assert code is ErrorCode.SHARE_SESSION_NOT_FOUND
-
-
-def test_a_lost_connection_ends_its_session(group: OneShareGroup) -> None:
-    begin(group)
-    begin(group, SessionKey(GROUP, "other"), "two")
-    fetch(group)
-    share = opened(group)
-    group.partitions.connection_closed(NODE, "one")
-    assert group.partitions.sessions_of(NODE).get(MEMBER) is None
-    # The group has another member here: what is in flight stays.
-    assert group.partitions.get(group.key()) is share
-    assert {each.whole and each.whole.state for each in share.batches} == {RecordState.AVAILABLE}
-    group.partitions.connection_closed(NODE, "two")
-    assert share.is_fenced, "no member of the group is connected any more"
-
-
-def test_a_session_that_went_on_elsewhere_stays(group: OneShareGroup) -> None:
-    begin(group)
-    begin(group, connection="two")
-    group.partitions.connection_closed(NODE, "one")
-    assert group.partitions.sessions_of(NODE).get(MEMBER) is not None
-
-
-def test_a_connection_without_a_session_ends_nothing(group: OneShareGroup) -> None:
-    begin(group)
-    group.partitions.connection_closed(NODE, "another")
-    assert group.partitions.sessions_of(NODE).get(MEMBER) is not None
 
 
 def test_sessions_are_counted_by_node(group: OneShareGroup) -> None:

@@ -9,6 +9,7 @@ import pytest
 from kafkalite.replica.share.share_sessions import (
     FINAL_EPOCH,
     SessionKey,
+    SessionPartition,
     ShareSession,
     ShareSessions,
     TopicPartitionId,
@@ -21,7 +22,8 @@ P, Q, R = (TopicPartitionId(UUID(int=1), index) for index in range(3))
 
 
 def begun(sessions: ShareSessions, key: SessionKey = A, connection: object = "one") -> ShareSession:
-    return sessions.begin(key, connection, [(P, "t"), (Q, "t")])
+    partitions = {where: SessionPartition("t", must_answer=False) for where in (P, Q)}
+    return sessions.begin(key, connection, partitions)
 
 
 def code(sessions: ShareSessions, key: SessionKey, epoch: int) -> ErrorCode | None:
@@ -60,13 +62,17 @@ def test_there_are_so_many_sessions_and_no_more() -> None:
     again = begun(sessions)
     assert (len(sessions), sessions.get(A)) == (1, again)
     sessions.remove(A)
+    assert not sessions.has_group("g")
     begun(sessions, B, "two")
-    assert sessions.group_ids() == {"g"}
+    assert sessions.has_group("g")
 
 
 def test_partitions_are_added_once_and_forgotten() -> None:
     session = begun(ShareSessions(10))
-    session.update([(Q, "t"), (R, "t")], [P])
+    for where in (Q, R):
+        session.add(where, "t")
+    session.forget(P)
+    session.forget(P)
     assert list(session.partitions) == [Q, R]
 
 
@@ -83,11 +89,11 @@ def test_a_partition_is_told_when_there_is_something_to_say() -> None:
     assert tells(P)
     assert not tells(P)
     # A partition that was added is answered once, whatever there is.
-    session.update([(R, "t")], [])
+    session.add(R, "t")
     assert tells(R)
     assert not tells(R)
     # A partition that is not in the session was asked for by itself.
-    session.update([], [R])
+    session.forget(R)
     assert tells(R)
 
 
