@@ -317,7 +317,7 @@ async def _serve(
     from kafkalite.requests.slices import in_slices_of_task
     from kafkalite.server.collector import freeze_when_grown, short_collections
     from kafkalite.server.listener import StartError
-    from kafkalite.server.start_signals import STOPPING, WITHOUT_EFFECT, name_of
+    from kafkalite.server.start_signals import STOPPING, name_of, taken
 
     async def stop_on_signal(signals: AsyncIterator[int]) -> None:
         async for number in signals:
@@ -329,8 +329,7 @@ async def _serve(
     gc.freeze()
     gc.enable()
     failure: StartError | None = None
-    taken = STOPPING | WITHOUT_EFFECT
-    with trio.open_signal_receiver(*taken) as signals, short_collections():
+    with trio.open_signal_receiver(*taken()) as signals, short_collections():
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stop_on_signal, signals)
             try:

@@ -37,6 +37,8 @@ _LEFT_ALONE: Final = frozenset(
 STOPPING: Final = frozenset(
     signal.valid_signals() - WITHOUT_EFFECT - _LEFT_ALONE - {signal.SIGQUIT}
 )
+# The broker takes these from any program around it.
+_ALWAYS_TAKEN: Final = frozenset({signal.SIGINT, signal.SIGTERM})
 # Shells add this to the number of the signal that ended a process.
 _ENDED_BY_SIGNAL = 128
 
@@ -47,6 +49,18 @@ def name_of(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"signal {number}"
+
+
+def taken() -> frozenset[int]:
+    """The signals that the broker takes: not those that the program around it handles."""
+    return frozenset(
+        each for each in STOPPING | WITHOUT_EFFECT if each in _ALWAYS_TAKEN or not _is_handled(each)
+    )
+
+
+def _is_handled(number: int) -> bool:
+    handler = signal.getsignal(number)
+    return callable(handler) and getattr(handler, "__module__", "") != __name__
 
 
 @contextmanager
@@ -63,9 +77,8 @@ def start_given_up_on_signals() -> Generator[None]:
         came = number
         signal.raise_signal(signal.SIGINT)
 
-    taken = (STOPPING | WITHOUT_EFFECT) - {signal.SIGINT}
-    before = [(each, signal.getsignal(each)) for each in taken]
-    for each in taken:
+    before = [(each, signal.getsignal(each)) for each in taken() - {signal.SIGINT}]
+    for each, _ in before:
         signal.signal(each, signal.SIG_IGN if each in WITHOUT_EFFECT else as_interrupt)
     faulthandler.register(signal.SIGQUIT, file=sys.__stderr__ or 2)
     try:

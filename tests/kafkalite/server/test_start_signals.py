@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from kafkalite.server.start_signals import start_given_up_on_signals
+from kafkalite.server.start_signals import start_given_up_on_signals, taken
 
 
 def handlers() -> list[object]:
@@ -46,3 +46,21 @@ def test_some_have_no_effect(number: signal.Signals) -> None:
     with start_given_up_on_signals():
         signal.raise_signal(number)
     assert handlers() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGALRM])
+def test_a_signal_that_the_program_around_handles_is_left_to_it(number: signal.Signals) -> None:
+    came: list[int] = []
+    before = signal.signal(number, lambda number, _: came.append(number))
+    try:
+        with start_given_up_on_signals():
+            signal.raise_signal(number)
+            assert number not in taken()
+    finally:
+        signal.signal(number, before)
+    assert came == [number]
+
+
+def test_those_of_the_start_are_taken_on() -> None:
+    with start_given_up_on_signals():
+        assert taken() >= {signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGUSR1}
