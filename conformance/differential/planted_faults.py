@@ -93,9 +93,10 @@ CLOSED = "connection_closed"
 
 def crashed_members_keep_theirs() -> None:
     """A connection that is cut releases nothing."""
-    from kafkalite.replica.share.share_partitions import SharePartitions
+    from kafkalite.replica.share.ended_sessions import EndedSessions
 
-    setattr(SharePartitions, CLOSED, lambda *given: None)
+    assert hasattr(EndedSessions, CLOSED)
+    setattr(EndedSessions, CLOSED, lambda *given: None)
 
 
 def every_epoch_is_taken() -> None:
