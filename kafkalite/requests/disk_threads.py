@@ -32,27 +32,28 @@ async def in_disk_thread(work: Callable[[], object]) -> None:
     await trio.to_thread.run_sync(work, limiter=limiter)
 
 
-async def read_off_loop(
-    read: Callable[[], T], move_to_task: Callable[[], Awaitable[None]] | None = None
+async def finished(
+    steps: Generator[Callable[[], None] | None, None, T],
+    move_to_task: Callable[[], Awaitable[None]] | None = None,
 ) -> T:
-    """Call `read`, and again once a thread has waited for what was on the disk only.
+    """The result of steps, of which only those need a task that yield a wait for the disk.
 
-    A handler's `move_to_task` is awaited before anything is waited for. Raises what `read` raises.
+    A handler's `move_to_task` is awaited before anything is waited for. Raises what a step raises.
     """
-    for _ in range(_TRIES):
+    while True:
         try:
-            with cached_only:
-                return read()
-        except NotCached as missing:
-            read_missing = missing.read
-        if move_to_task is not None:
-            await move_to_task()
-        await in_disk_thread(read_missing)
-    return read()
+            wait = next(steps)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+        if wait is not None:
+            if move_to_task is not None:
+                await move_to_task()
+            await in_disk_thread(wait)
 
 
 def off_loop(read: Callable[[], T]) -> Generator[Callable[[], None], None, T]:
-    """The same as steps of a request's work (slices.py): what it yields waits for the disk."""
+    """Steps that call `read`, and again once what was on the disk only has been waited for."""
     for _ in range(_TRIES):
         try:
             with cached_only:
@@ -61,3 +62,10 @@ def off_loop(read: Callable[[], T]) -> Generator[Callable[[], None], None, T]:
             read_missing = missing.read
         yield read_missing
     return read()
+
+
+async def read_off_loop(
+    read: Callable[[], T], move_to_task: Callable[[], Awaitable[None]] | None = None
+) -> T:
+    """The result of `read`; a thread waits for what is on the disk only. As `finished`."""
+    return await finished(off_loop(read), move_to_task)

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar, cast
 import trio
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.disk_threads import in_disk_thread
+from kafkalite.requests.disk_threads import finished, in_disk_thread
 from kafkalite.wire.rows import LargeResponse
 from kafkalite.wire.schema import FIELDS, KeptRow, Shape, fields_of
 
@@ -188,15 +188,7 @@ async def few_or_in_slices(steps: WaitingSteps[T], context: RequestContext, *, i
     task."""
     if is_long:
         return await in_slices(steps, context)
-    while True:
-        try:
-            wait = next(steps)
-        except StopIteration as done:
-            value: T = done.value
-            return value
-        if wait is not None:
-            await context.connection.move_to_task()
-            await in_disk_thread(wait)
+    return await finished(steps, context.connection.move_to_task)
 
 
 async def large_response(steps: WaitingSteps[Any], context: RequestContext) -> LargeResponse:

@@ -12,6 +12,7 @@ import pytest
 
 from kafkalite.log.checkpoints import read_offsets
 from kafkalite.log.config import LogConfig
+from kafkalite.log.directory import LogDirectory
 from kafkalite.log.directory_checkpoints import DirectoryCheckpoints
 from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.files import (
@@ -110,14 +111,20 @@ def test_a_deleted_log_is_forgotten(tmp_path: Path) -> None:
             assert (tmp_path / f"{name}-checkpoint").read_text() == "0\n0\n"
 
 
+def with_a_start(path: Path) -> LogDirectory:
+    """A log of three records, of which two are deleted, is in the checkpoints."""
+    directory = open_directory(path)
+    log = directory.open_log("t", 0, LogConfig())
+    for _ in range(3):
+        append(log, b"old")
+    log.delete_records_before(2)
+    directory.checkpoint()
+    return directory
+
+
 def test_a_log_of_a_deleted_one_s_name_begins_anew_after_a_crash(tmp_path: Path) -> None:
     """The checkpoint of the deleted log was the last one: its start is behind the new log's end."""
-    directory = open_directory(tmp_path)
-    old = directory.open_log("t", 0, LogConfig())
-    for _ in range(3):
-        append(old, b"old")
-    old.delete_records_before(2)
-    directory.checkpoint()
+    directory = with_a_start(tmp_path)
     directory.delete_log("t", 0)
     append(directory.open_log("t", 0, LogConfig()), b"new")
     for _ in directory.abandoning():
@@ -129,12 +136,7 @@ def test_a_log_of_a_deleted_one_s_name_begins_anew_after_a_crash(tmp_path: Path)
 
 def test_a_crash_before_the_new_log_changes_nothing(tmp_path: Path) -> None:
     """The files name a log that is not there: what is opened under its name is another one."""
-    directory = open_directory(tmp_path)
-    old = directory.open_log("t", 0, LogConfig())
-    for _ in range(3):
-        append(old, b"old")
-    old.delete_records_before(2)
-    directory.checkpoint()
+    directory = with_a_start(tmp_path)
     for _ in directory.abandoning():
         pass
     shutil.rmtree(tmp_path / "t-0")
