@@ -25,6 +25,7 @@ def open_missing() -> None:
             os.open(os.devnull, os.O_RDWR)  # it gets the lowest number that is free
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
+            # It stays open as long as the process.
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
