@@ -150,6 +150,8 @@ def test_topics_named_twice_or_without_partitions(pair: Pair, topic: str, versio
                 {f"{topic}-too": [()]},
                 {topic: [(0,), (1,)], f"{topic}-too": [(0,)]},
                 {topic: [(7,), (0,)], f"{topic}-too": [()]},
+                # which brokers may name
+                {topic: [(0,), (7,)], "__transaction_state": [(0,), (99,)]},
             ):
                 t.add_several(version, named, verify=verify, bump=bump)
 

@@ -2,12 +2,13 @@
 
 Clients use v0-3, and only before transactions v2. From v4 on it is for brokers (KIP-890): several
 transactions at once, and `verify_only`, which adds nothing. v2 knows PRODUCER_FENCED.
-One partition that does not exist fails all the others of its transaction.
+One partition that does not exist fails all the others of its transaction, and so does one of an
+internal topic that a client names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Container, Coroutine
 from functools import partial
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, Final
@@ -21,6 +22,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
 )
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import AT_ONCE, Steps, at_once, batches, in_slices, release_dict
+from kafkalite.requests.topic_names import INTERNAL_TOPICS
 from kafkalite.wire.api_keys import ADD_PARTITIONS_BATCHED_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.add_partitions_to_txn import (
@@ -71,9 +73,10 @@ def _add(
 ) -> Steps[tuple[ErrorCode, list[AddPartitionsToTxnTopicResultRow]]]:
     """All of a transaction's partitions are added together, or none is: the code of that."""
     transactional_id, producer_id, producer_epoch, verify_only, topics = transaction
-    named = yield from _named(services, topics)
+    kept_out = INTERNAL_TOPICS if context.api_version < ADD_PARTITIONS_BATCHED_SINCE else ()
+    named = yield from _named(services, kept_out, topics)
     if named is None:
-        results = yield from _told_once(topics, partial(_not_tried, services))
+        results = yield from _told_once(topics, partial(_not_tried, services, kept_out))
         return ErrorCode.NONE, results
     producer = Producer(transactional_id, producer_id, producer_epoch)
     if verify_only:
@@ -97,13 +100,14 @@ def _add(
 
 
 def _named(
-    services: Services, topics: list[AddPartitionsToTxnTopicRow]
+    services: Services, kept_out: Container[str], topics: list[AddPartitionsToTxnTopicRow]
 ) -> Steps[dict[str, set[int]] | None]:
-    """The partitions that are named; None if one of them does not exist."""
+    """The partitions that are named; None if one of them does not exist, or its topic is kept
+    out."""
     named: dict[str, set[int]] = {}
     for name, indexes in topics:
         yield
-        count = _partition_count(services, name)
+        count = 0 if name in kept_out else _partition_count(services, name)
         of_topic = named.setdefault(name, set())
         for some in batches(indexes):
             yield
@@ -126,8 +130,10 @@ def _partition_count(services: Services, name: str) -> int:
     return 0 if found is None else len(found.partitions)
 
 
-def _not_tried(services: Services, name: str, index: int) -> ErrorCode:
-    """One partition that is not there keeps the others out."""
+def _not_tried(services: Services, kept_out: Container[str], name: str, index: int) -> ErrorCode:
+    """One partition that is not there, or whose topic is kept out, refuses the others."""
+    if name in kept_out:
+        return ErrorCode.TOPIC_AUTHORIZATION_FAILED
     if 0 <= index < _partition_count(services, name):
         return ErrorCode.OPERATION_NOT_ATTEMPTED
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

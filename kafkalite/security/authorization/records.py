@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from kafkalite.requests.slices import Steps, release_set
+from kafkalite.requests.topic_names import INTERNAL_TOPICS
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
     Asked,
@@ -77,7 +78,10 @@ def init_producer_id(asked: Asked) -> Steps[Verdict]:
 
 
 def add_partitions_to_txn(asked: Asked) -> Steps[Verdict]:
-    """One partition that is refused refuses all (KIP-890: from version 4 on only brokers ask)."""
+    """One partition that is refused refuses all (KIP-890: from version 4 on only brokers ask).
+
+    Internal topics are refused whatever ACLs say.
+    """
     request, access = asked.request, asked.access
     if asked.version >= ADD_PARTITIONS_BATCHED_SINCE:
         return (yield from cluster(Operation.CLUSTER_ACTION)(asked))
@@ -87,7 +91,7 @@ def add_partitions_to_txn(asked: Asked) -> Steps[Verdict]:
         code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         return (yield from refused_whole(asked, code))
     topics = request.v3_and_below_topics
-    names = (topic.name for topic in topics)
+    names = (topic.name for topic in topics if topic.name not in INTERNAL_TOPICS)
     allowed = yield from access.allowed(Operation.WRITE, ResourceType.TOPIC, names)
     if not (yield from kept_if(lambda topic: topic.name not in allowed, topics)):
         yield from release_set(allowed)

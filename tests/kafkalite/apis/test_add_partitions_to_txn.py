@@ -24,6 +24,30 @@ async def test_one_unknown_partition_spoils_the_others(writer: Transactional) ->
     assert await writer.state() == "Empty"
 
 
+@pytest.mark.parametrize("internal", ["__consumer_offsets", "__transaction_state"])
+async def test_clients_add_no_internal_topics(writer: Transactional, internal: str) -> None:
+    """Whether the partition is there or not."""
+    named = {TOPIC: [0, 7], internal: [0, 99]}
+    topics = [AddPartitionsToTxnTopic(name=each, partitions=named[each]) for each in named]
+    request = AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id=writer.id,
+        v3_and_below_producer_id=writer.producer_id,
+        v3_and_below_producer_epoch=writer.epoch,
+        v3_and_below_topics=topics,
+    )
+    answer = await writer.client.ask(request, 3)
+    told = {
+        topic.name: [each.partition_error_code for each in topic.results_by_partition]
+        for topic in answer.results_by_topic_v3_and_below
+    }
+    refused = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    assert told == {
+        TOPIC: [ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
+        internal: [refused, refused],
+    }
+    assert await writer.state() == "Empty"
+
+
 async def test_what_is_named_twice_is_told_twice(writer: Transactional) -> None:
     """The partitions of all its places are added; Apache Kafka answers the same."""
     topics = [AddPartitionsToTxnTopic(name=TOPIC, partitions=[each]) for each in (1, 0, 1)]

@@ -137,8 +137,8 @@ async def test_idempotent_producers_by_their_own_operation(users: Users) -> None
     assert (await alice.ask(request)).error_code == ErrorCode.NONE
 
 
-def added(*acls: Acl, version: int = 3) -> Any:
-    topics = [AddPartitionsToTxnTopic(name=name, partitions=[0, 5]) for name in ("a", "b")]
+def added(*acls: Acl, version: int = 3, named: tuple[str, ...] = ("a", "b")) -> Any:
+    topics = [AddPartitionsToTxnTopic(name=name, partitions=[0, 5]) for name in named]
     request = AddPartitionsToTxnRequest(
         v3_and_below_transactional_id="t", v3_and_below_topics=topics
     )
@@ -168,6 +168,17 @@ def test_one_topic_that_is_refused_refuses_the_whole_transaction_step() -> None:
     assert codes(verdict) == {
         "a": [ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
         "b": [DENIED, DENIED],
+    }
+
+
+def test_internal_topics_are_refused_whatever_acls_say() -> None:
+    verdict = added(
+        on_transaction("t"), acl("*", Operation.WRITE), named=("a", "__consumer_offsets")
+    )
+    assert verdict.is_final
+    assert codes(verdict) == {
+        "a": [ErrorCode.OPERATION_NOT_ATTEMPTED, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION],
+        "__consumer_offsets": [DENIED, DENIED],
     }
 
 
