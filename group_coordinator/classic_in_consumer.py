@@ -112,11 +112,6 @@ class ClassicInConsumer:
             self._consumer.check_room(group)
         if not group.supports_classic(request.protocol_type, names):
             raise KafkaError(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-        subscription = subscription_from(
-            bytes(request.protocols[0].metadata), group.group_id, member_id
-        )
-        if subscription is None:
-            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         if (
             not request.member_id
             and instance_id is None
@@ -130,6 +125,11 @@ class ClassicInConsumer:
             and self._change.may_downgrade(group, [replaced])
         )
         member = self._member_for(changes, request, member_id)
+        subscription = subscription_from(
+            bytes(request.protocols[0].metadata), group.group_id, member_id
+        )
+        if subscription is None:
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         member = _updated(member, caller, request, subscription)
         subscription_changed = self._consumer.targets.update_member(changes, member, caller)
         # The members of a downgraded group rejoin if the assignment is stale.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -57,6 +58,17 @@ def test_a_classic_member_in_a_consumer_group(pair: Pair, topic: str, group: str
     describe(pair, group)
     leaving = [MemberIdentity(member_id="c-1"), MemberIdentity(member_id="m-1")]
     pair.ask(ApiKey.LEAVE_GROUP, 5, LeaveGroupRequest(group_id=group, members=leaving))
+    describe(pair, group)
+
+
+def test_a_subscription_is_read_when_the_member_is_known(
+    pair: Pair, topic: str, group: str
+) -> None:
+    pair.create_topic(topic)
+    beat(pair, group, **joining(topic))
+    malformed = {"protocols": [JoinGroupRequestProtocol(name="range", metadata=b"x")]}
+    for member_id, instance_id in itertools.product(("", "nobody"), (None, "i")):
+        join(pair, group, topic, member_id, group_instance_id=instance_id, **malformed)
     describe(pair, group)
 
 

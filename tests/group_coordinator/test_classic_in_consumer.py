@@ -42,11 +42,21 @@ async def test_who_may_not_join_a_consumer_group(autojump_clock, world):
     await world.consumer().beat()
     inconsistent = ErrorCode.INCONSISTENT_GROUP_PROTOCOL
     assert (await world.member(protocol_type="connect").join()).error_code == inconsistent
-    malformed = world.member(protocols=[("range", b"x")])
-    assert (await malformed.join()).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     await rejoin(classic(world))
     other = world.member(protocols=[("range", subscription("orders"))])
     assert (await other.join()).error_code == inconsistent
+
+
+async def test_a_subscription_is_read_when_the_member_is_known(autojump_clock, world):
+    """Who has no member id yet, or a wrong one, hears of that first."""
+    await world.consumer().beat()
+    malformed = world.member(protocols=[("range", b"x")])
+    assert (await malformed.join()).error_code == ErrorCode.MEMBER_ID_REQUIRED
+    assert (await malformed.join()).error_code == ErrorCode.UNKNOWN_SERVER_ERROR
+    stranger = world.member(
+        protocols=[("range", b"x")], member_id="nobody", group_instance_id="instance"
+    )
+    assert (await stranger.join()).error_code == ErrorCode.UNKNOWN_MEMBER_ID
 
 
 async def test_a_consumer_is_not_served_the_classic_way(autojump_clock, world):
