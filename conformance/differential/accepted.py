@@ -70,7 +70,7 @@ ORDERS = (
         DESCRIBE_CLUSTER=r"\.brokers",
         DESCRIBE_CONFIGS=r"\.results(\[\]\.configs)?",
         DESCRIBE_DELEGATION_TOKEN=r"\.tokens",
-        DESCRIBE_GROUPS=r"\.groups(\[\]\.members)?",
+        DESCRIBE_GROUPS=r"\.groups(\[\]\.members(\[\]\.member_assignment\..*)?)?",
         DESCRIBE_LOG_DIRS=r"\.results.*",
         DESCRIBE_PRODUCERS=r"\.topics.*",
         DESCRIBE_SHARE_GROUP_OFFSETS=r"\.groups.*",
@@ -98,6 +98,7 @@ ORDERS = (
         SHARE_GROUP_HEARTBEAT=r"\.assignment\..*",
         STREAMS_GROUP_DESCRIBE=r"\.groups.*",
         STREAMS_GROUP_HEARTBEAT=r"\.(partitions_by_user_endpoint|(active|standby|warmup)_tasks).*",
+        SYNC_GROUP=r"\.assignment\..*",
         WRITE_SHARE_GROUP_STATE=r"\.results.*",
     ),
     *_order(

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
-from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.errors import KafkaError, ProtocolViolation
 from kafkalite.wire.messages import (
     api_versions,
     create_delegation_token,
@@ -27,6 +27,8 @@ from kafkalite.wire.messages import (
     list_groups,
     list_transactions,
 )
+from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
+from kafkalite.wire.messages.stored import decode
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches
 
 CLOSED = "the connection was closed"
@@ -55,6 +57,8 @@ OWN = "the referee's own"
 _SOMEBODYS = re.compile(r"^(w[0-9a-z]+-|replayed-|recorded-|topic-|group-|id-topic)")
 _NAMES = ("name", "topic", "topic_name", "group_id", "transactional_id", "user", "resource_name")
 
+# What classic consumers are assigned: of SyncGroup and of DescribeGroups.
+_ASSIGNMENTS = frozenset({"assignment", "member_assignment"})
 _TIMES = ("log_append_time_ms", "transaction_start_time_ms", "last_timestamp")
 # Sizes of disks, where a metadata log of its own stands, and tokens.
 _OPAQUE: dict[type[Any], frozenset[str]] = {
@@ -125,6 +129,8 @@ class Names:
         if isinstance(value, UUID):
             return self.topic_ids.get(value, "no id" if value == ZERO else "some id")
         if isinstance(value, bytes | memoryview):
+            if name in _ASSIGNMENTS:
+                return self.assignment(bytes(value))
             return self.records(bytes(value)) if name == "records" else bytes(value).hex()
         return self.named(name, value)
 
@@ -226,6 +232,14 @@ class Names:
             if word == kafka_text(topic_id):
                 return name
         return self.member(word) if MEMBER_ID.match(word) else word
+
+    def assignment(self, data: bytes) -> Any:
+        """The partitions of a classic consumer, if it is that: brokers make some, too."""
+        try:
+            told = decode(ConsumerProtocolAssignment, data)
+        except ProtocolViolation:
+            return data.hex()
+        return {"version": data[:2].hex(), **self.plain(told, "assignment")}
 
     def records(self, data: bytes) -> list[Any]:
         """Batch by batch; the bytes of one that is cut short as they are."""

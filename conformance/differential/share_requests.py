@@ -111,7 +111,7 @@ class Member:
     """A member on both sides, with a connection of its own; `epoch` is its session's.
 
     `topic_id` tells the topic's id on a side. A request names one partition, or `partitions`: what
-    is said is of the first.
+    is said is of the first. A fetch may name `forgotten` ones.
     """
 
     def __init__(self, pair: Pair, group: str, topic: str, name: str = "m-1") -> None:
@@ -174,10 +174,15 @@ class Member:
         self.epoch += 1
         partitions = values.pop("partitions", (values.pop("partition", 0),))
         without_topics = values.pop("without_topics", False)
+        forgotten = values.pop("forgotten", ())
 
         def asked(side: Side) -> Any:
             topics = [] if without_topics else [topic(side, *partitions)]
-            return request(**{"topics": topics} | values)
+            made = request(**{"topics": topics} | values)
+            if forgotten:
+                gone = share_fetch.ForgottenTopic(self.topic_id(side), list(forgotten))
+                made.forgotten_topics_data = [gone]
+            return made
 
         return self.pair.ask(api, version, asked, connection=self.name)[0]
 

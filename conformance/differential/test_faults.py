@@ -15,7 +15,11 @@ from hypothesis import given
 from conformance.differential import test_fetch, test_metadata, test_produce
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Difference, Pair
-from conformance.differential.generated_requests import queue_stories, streams_stories
+from conformance.differential.generated_requests import (
+    queue_stories,
+    streams_stories,
+    streams_world,
+)
 from conformance.differential.generated_requests.requests import Step
 from conformance.differential.generated_requests.telling import Enough, options
 from conformance.differential.generated_requests.world import World
@@ -132,7 +136,7 @@ def test_by_recordings(faulty: tuple[str, Pair]) -> None:
 def stories_about(api: ApiKey) -> tuple[Callable[[Pair, str], Any], Any]:
     """The world and the stories in which a fault shows."""
     if api.name.startswith("STREAMS"):
-        return streams_stories.Streams, streams_stories.STORIES
+        return streams_world.Streams, streams_stories.STORIES
     return queue_stories.Queue, queue_stories.STORIES
 
 

@@ -21,24 +21,28 @@ from conformance.differential.generated_requests.requests import NOT_GENERATED, 
 from conformance.differential.generated_requests.shortest import Tell
 from conformance.differential.generated_requests.telling import (
     Enough,
+    Story,
     options,
     seed_of_commit,
     telling,
 )
 from conformance.differential.generated_requests.world import World
 from conformance.differential.summary import served
+from conformance.differential.test_share_states import make_share_states
 
 # The first limit that is reached ends the stories; with `--seconds` only that counts.
 REQUESTS = 20_000
 SECONDS = 600.0
-STORIES = st.lists(steps(), min_size=40, max_size=90)
+STORIES = st.lists(steps(), min_size=40, max_size=90).map(Story)
 _numbers = itertools.count(1)
 Seeded = Callable[[Callable[[], None]], Callable[[], None]]
 
 
 @pytest.fixture
 def tell(pair: Pair) -> Iterator[Tell]:
-    """Tell a story in a world of its own."""
+    """Tell a story in a world of its own. The topic of share states is there, which Apache Kafka
+    makes a moment after a request that asks for it."""
+    make_share_states(pair)
 
     def told(story: Sequence[Step]) -> None:
         world = World(pair, f"w{next(_numbers)}-")
@@ -65,12 +69,12 @@ def test_every_api_in_every_version(tell: Tell, pair: Pair, seeded: Seeded) -> N
     generated."""
 
     generated = [each for each in served() if each[0] not in NOT_GENERATED]
-    each_once = st.tuples(*itertools.starmap(step, generated))
+    each_once = st.tuples(*itertools.starmap(step, generated)).map(Story)
 
     @seeded
     @options(examples=3)
     @given(each_once)
-    def run(story: tuple[Step, ...]) -> None:
+    def run(story: Story[Step]) -> None:
         tell(story)
 
     with contextlib.suppress(Enough):
@@ -87,7 +91,7 @@ def test_stories(tell: Tell, pair: Pair, seeded: Seeded, pytestconfig: pytest.Co
     @seeded
     @options(examples=1_000_000)
     @given(STORIES)
-    def run(story: list[Step]) -> None:
+    def run(story: Story[Step]) -> None:
         is_enough = not asked_for and sum(pair.tally.requests.values()) >= REQUESTS
         if is_enough or time.monotonic() > deadline:
             raise Enough

@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from conformance.differential.comparison import Pair
-from conformance.differential.generated_requests.streams_stories import STORIES, Step, Streams
+from conformance.differential.generated_requests.streams_stories import STORIES
+from conformance.differential.generated_requests.streams_world import Step, Streams
 from conformance.differential.generated_requests.telling import limits_of, tell_all
 from conformance.differential.test_generated import Seeded, seeded
 

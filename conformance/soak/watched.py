@@ -12,6 +12,7 @@ import json
 import logging
 import sys
 import threading
+import traceback
 from collections import deque
 from pathlib import Path
 from time import perf_counter, sleep, thread_time
@@ -26,12 +27,16 @@ from kafkalite.server import watchdog
 NAMED_SECONDS: Final = 0.005
 # Operations that wait for a disk.
 BLOCKING: Final = ("sync", "sync_directory", "sync_everything")
+SHOWN_FRAMES: Final = 9
 # Waits of one turn that are kept.
 MOST_WAITS: Final = 1000
 
 
 class DiskWaits:
     """The waits of the loop's thread for a disk: (when it was over, seconds)."""
+
+    longest_at = ""
+    """Where the last one was that took long: the functions around it, the innermost first."""
 
     def __init__(self) -> None:
         self._waits: deque[tuple[float, float]] = deque(maxlen=MOST_WAITS)
@@ -47,6 +52,9 @@ class DiskWaits:
                 if threading.current_thread() is threading.main_thread():
                     now = perf_counter()
                     self._waits.append((now, now - began))
+                    if now - began > NAMED_SECONDS:
+                        frames = reversed(traceback.extract_stack(limit=SHOWN_FRAMES)[:-1])
+                        self.longest_at = " < ".join(frame.name for frame in frames)
 
         return timed
 
@@ -84,7 +92,8 @@ class Findings(logging.Filter):
         began = perf_counter() - fields["held_seconds"]
         waited = self._disk_waits.seconds_since(began)
         if waited > NAMED_SECONDS:
-            name += f" (it waited for a disk for {waited:.3f} s)"
+            where = self._disk_waits.longest_at
+            name += f" (it waited for a disk for {waited:.3f} s: {where})"
         worked = fields["worked_seconds"] - self._stolen.seconds_since(began)
         if worked > watchdog.LONG_SECONDS:
             sleep(LATE_SECONDS)

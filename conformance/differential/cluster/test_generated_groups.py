@@ -19,9 +19,9 @@ from conformance.differential.cluster.test_leaders import elect, reassign
 from conformance.differential.cluster.test_queues import keeper_of
 from conformance.differential.cluster.topics import NODES, create
 from conformance.differential.comparison import Pair
-from conformance.differential.generated_requests import streams_stories
+from conformance.differential.generated_requests import streams_stories, streams_world
 from conformance.differential.generated_requests.queue_stories import STEPS, Queue, Step
-from conformance.differential.generated_requests.streams_stories import Streams
+from conformance.differential.generated_requests.streams_world import Streams
 from conformance.differential.generated_requests.taker import Taker
 from conformance.differential.generated_requests.telling import limits_of, tell_all
 from conformance.differential.generated_requests.vocabulary import of
@@ -167,7 +167,7 @@ class SpreadStreams(Streams):
 def test_streams(
     cluster: Pair, seeded: Seeded, pytestconfig: pytest.Config, unique: Callable[[str], str]
 ) -> None:
-    def told(story: Sequence[streams_stories.Step]) -> None:
+    def told(story: Sequence[streams_world.Step]) -> None:
         streams = SpreadStreams(cluster, unique(f"streams-{next(_numbers)}"))
         streams.open()
         streams.tell(story)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -158,6 +159,8 @@ class Fetch(Step):
     batch_size: int
     mode: int
     later: int
+    limits: tuple[tuple[str, Any], ...] = ()
+    """Other fields of the request."""
 
     def tell(self, queue: Queue) -> None:
         taker = queue.takers[self.member]
@@ -176,6 +179,7 @@ class Fetch(Step):
             batch_size=self.batch_size,
             share_acquire_mode=self.mode,
             max_wait_ms=queue.wait_ms,
+            **dict(self.limits),
         )
         queue.wait_ms = WAIT_MS
         taker.learn(before, answer)
@@ -336,6 +340,21 @@ STEPS: tuple[SearchStrategy[Step], ...] = (
             batch_size=of(500, 500, 1, 2, 4),
             mode=of(0, 0, 1),
             later=_later,
+            limits=of(
+                *[()] * 16,
+                (("max_bytes", 1),),
+                (("max_bytes", 150),),
+                (("min_bytes", 0),),
+                (("min_bytes", 1000),),
+                (("max_records", 0),),
+                (("batch_size", 0),),
+                (("partitions", (0, 7)),),
+                (("partitions", (7,)),),
+                (("forgotten", (0,)),),
+                (("forgotten", (0,)), ("without_topics", True)),
+                (("forgotten", (7,)),),
+                (("without_topics", True),),
+            ),
         )
     ]
     * 4,

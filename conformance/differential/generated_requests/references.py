@@ -7,13 +7,11 @@ References find the group or the transactional id they belong to in the message 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 from uuid import UUID, uuid5
 
-from kafkalite.wire.compression import Compression
-from kafkalite.wire.record_batch import Record, TimestampType, build_batch
+from kafkalite.wire.api_keys import ApiKey
 
 NOBODY = UUID(int=0xDEAD)
 
@@ -30,6 +28,8 @@ class Memory:
     members: dict[tuple[str, str], str] = field(default_factory=dict)
     generations: dict[str, int] = field(default_factory=dict)
     member_epochs: dict[tuple[str, str], int] = field(default_factory=dict)
+    heartbeats: dict[tuple[str, str], ApiKey] = field(default_factory=dict)
+    """By which heartbeats a member was heard last; members of classic groups have none."""
     producers: dict[str, tuple[int, int]] = field(default_factory=dict)
     sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
     subscription_ids: dict[UUID, int] = field(default_factory=dict)
@@ -202,87 +202,6 @@ class SessionEpoch(Reference):
 class LogDirectory(Reference):
     def resolve(self, memory: Memory, around: Around) -> str:
         return memory.log_directory
-
-
-@dataclass(frozen=True)
-class Batch(Reference):
-    """A record batch: of a transaction (`producer` "" for the one around), a plain producer,
-    nobody."""
-
-    count: int = 1
-    codec: Compression = Compression.NONE
-    later_ms: int = 0
-    producer: str | int | None = None
-    epoch: int = 0
-    sequence: int = 0
-    is_transactional: bool = False
-    is_keyed: bool = True
-    oddity: str = ""
-
-    def resolve(self, memory: Memory, around: Around) -> bytes:
-        first = memory.now_ms + self.later_ms
-        records = [
-            Record(
-                timestamp=first + 10 * number,
-                key=b"k%d" % number if self.is_keyed else None,
-                value=b"v" * (number + 1),
-            )
-            for number in range(self.count)
-        ]
-        options: dict[str, Any] = {"compression": self.codec}
-        if isinstance(self.producer, int):
-            options |= {"producer_id": self.producer, "producer_epoch": self.epoch}
-        elif self.producer is not None:
-            producer_id, epoch = producer(self.producer, memory, around)
-            options |= {
-                "producer_id": producer_id,
-                "producer_epoch": max(0, epoch + self.epoch),
-                "is_transactional": self.is_transactional,
-            }
-        if self.producer is not None:
-            options["base_sequence"] = self.sequence
-        return ODDITIES[self.oddity](records, options)
-
-
-def made(records: list[Record], options: dict[str, Any]) -> bytes:
-    return build_batch(records, **options)
-
-
-def patched(position: int, data: bytes) -> Callable[[list[Record], dict[str, Any]], bytes]:
-    def make(records: list[Record], options: dict[str, Any]) -> bytes:
-        batch = made(records, options)
-        return batch[:position] + data + batch[position + len(data) :]
-
-    return make
-
-
-ODDITIES: dict[str, Callable[[list[Record], dict[str, Any]], bytes]] = {
-    "": made,
-    "twice": lambda records, options: made(records, options) * 2,
-    "cut": lambda records, options: made(records, options)[:-3],
-    "nothing": lambda records, options: b"",
-    "no records": lambda records, options: made([], options),
-    "not from 0": lambda records, options: made(records, {**options, "base_offset": 3}),
-    "checksum": patched(17, b"\0\1\2\3"),
-    "magic": patched(16, b"\1"),
-    "length": patched(8, b"\0\0\0\0"),
-    "control": lambda records, options: made(records[:1], {**options, "is_control": True}),
-    "broker's time": lambda records, options: made(
-        records,
-        {
-            **options,
-            "timestamp_type": TimestampType.LOG_APPEND_TIME,
-            "log_append_time_ms": records[0].timestamp,
-        },
-    ),
-    "last offset": lambda records, options: made(records, {**options, "last_offset": 9}),
-    "future": lambda records, options: made(
-        [record._replace(timestamp=record.timestamp + 36_000_000) for record in records], options
-    ),
-    "long ago": lambda records, options: made(
-        [record._replace(timestamp=1) for record in records], options
-    ),
-}
 
 
 def resolved(value: Any, memory: Memory, around: Around = Around()) -> Any:

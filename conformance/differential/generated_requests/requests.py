@@ -8,6 +8,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
+from conformance.differential.generated_requests import other_groups
+from conformance.differential.generated_requests.consumer_protocol import PROTOCOLS
 from conformance.differential.generated_requests.values_by_api import BY_API
 from conformance.differential.generated_requests.vocabulary import (
     DESCRIBED,
@@ -19,15 +21,15 @@ from conformance.differential.generated_requests.vocabulary import (
     NEVER_EMPTY,
     OFTEN_NULL,
     ONE_AT_MOST,
-    PROTOCOLS,
     RESOURCES,
     TOPIC_CONFIGS,
+    often,
 )
 from kafkalite.apis import APIS
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.fields import FieldType
-from kafkalite.wire.schema import Field, Shape, fields_of
+from kafkalite.wire.schema import UNKNOWN, Field, Shape, fields_of, message_of
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ WEIGHTS: dict[ApiKey, int] = {
     ApiKey.HEARTBEAT: 4,
     ApiKey.LEAVE_GROUP: 3,
     ApiKey.CONSUMER_GROUP_HEARTBEAT: 8,
+    ApiKey.STREAMS_GROUP_HEARTBEAT: 2,
     ApiKey.INIT_PRODUCER_ID: 5,
     ApiKey.ADD_PARTITIONS_TO_TXN: 5,
     ApiKey.ADD_OFFSETS_TO_TXN: 3,
@@ -83,6 +86,8 @@ WEIGHTS: dict[ApiKey, int] = {
     ApiKey.PUSH_TELEMETRY: 3,
 }
 RARELY = 1
+# Tagged fields that no broker knows yet.
+FROM_LATER_CLIENTS = often((), ((9999, b"later"),), times=80)
 TOPIC = 2
 BROKER = 4
 LIST_OPERATIONS = {2, 3}
@@ -104,8 +109,8 @@ def steps() -> SearchStrategy[Step]:
     )
 
 
-# Share and streams groups have stories of their own, of requests in an order that time and chance
-# cannot change (queue_stories.py, streams_stories.py). ACLs, tokens and SASL need brokers that have
+# Queues have stories of their own, of requests in an order that time and chance cannot change
+# (queue_stories.py). ACLs, tokens and SASL need brokers that have
 # them (conformance/security/).
 NOT_GENERATED = frozenset(
     {
@@ -118,8 +123,6 @@ NOT_GENERATED = frozenset(
         ApiKey.RENEW_DELEGATION_TOKEN,
         ApiKey.SASL_AUTHENTICATE,
         ApiKey.SASL_HANDSHAKE,
-        ApiKey.SHARE_GROUP_HEARTBEAT,
-        ApiKey.SHARE_GROUP_DESCRIBE,
         ApiKey.SHARE_FETCH,
         ApiKey.SHARE_ACKNOWLEDGE,
         ApiKey.INITIALIZE_SHARE_GROUP_STATE,
@@ -127,11 +130,7 @@ NOT_GENERATED = frozenset(
         ApiKey.WRITE_SHARE_GROUP_STATE,
         ApiKey.DELETE_SHARE_GROUP_STATE,
         ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
-        ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS,
         ApiKey.ALTER_SHARE_GROUP_OFFSETS,
-        ApiKey.DELETE_SHARE_GROUP_OFFSETS,
-        ApiKey.STREAMS_GROUP_HEARTBEAT,
-        ApiKey.STREAMS_GROUP_DESCRIBE,
     }
 )
 
@@ -161,7 +160,10 @@ _made: dict[Any, SearchStrategy[Any]] = {}
 
 def step(api: ApiKey, version: int) -> SearchStrategy[Step]:
     if (api, version) not in _made:
-        bodies = messages(api, request_class(api), version)
+        if api is ApiKey.STREAMS_GROUP_HEARTBEAT:
+            bodies = other_groups.STREAMS_HEARTBEATS
+        else:
+            bodies = messages(api, request_class(api), version)
         if api is ApiKey.JOIN_GROUP:
             bodies = st.builds(joining, bodies, JOINERS, st.just(version))
         elif api is ApiKey.OFFSET_FETCH:
@@ -179,6 +181,8 @@ def messages(api: ApiKey, class_: type[Any], version: int) -> SearchStrategy[Any
             for field in fields_of(class_)
             if field.is_in(version)
         }
+        if message_of(request_class(api)).is_flexible(version):
+            present[UNKNOWN] = FROM_LATER_CLIENTS
         _made[key] = st.fixed_dictionaries(present).map(lambda drawn: class_(**drawn))
     return _made[key]
 
@@ -190,7 +194,7 @@ def values_of(api: ApiKey, field: Field, version: int) -> SearchStrategy[Any]:
     if field.name == "entity":
         part: Any = field.element
         return ENTITIES.map(lambda pairs: [part(entity_type=t, entity_name=n) for t, n in pairs])
-    own = BY_API.get(api, {})
+    own = BY_API.get(api, {}) | other_groups.BY_API.get(api, {})
     is_array = field.shape is Shape.ARRAY
     name = f"{field.name}[]" if is_array else field.name
     if field.tag is not None:

@@ -1,106 +1,43 @@
 """Stories about a streams group: three members join, take and give back tasks, commit, and leave.
 
 Their tasks have state or not, and with state standbys. A story is told step by step. Left out is
-all that Apache Kafka does by and by: topics are there, those of states, too.
+all that Apache Kafka does by and by: topics of states are there, or nobody makes them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
 
 from conformance.differential import streams_requests
-from conformance.differential.comparison import Pair
-from conformance.differential.generated_requests.telling import tell_steps
+from conformance.differential.generated_requests.streams_surroundings import (
+    FOREIGN,
+    SOURCES,
+    TOPICS,
+    DeleteTopic,
+    Foreign,
+    Grow,
+)
+from conformance.differential.generated_requests.streams_world import (
+    LEAVES,
+    MEMBERS,
+    PARTITIONS,
+    ROLES,
+    Step,
+    Streams,
+    Worker,
+)
 from conformance.differential.generated_requests.vocabulary import of, often
 from conformance.differential.share_requests import configure
-from conformance.differential.streams_requests import stateless, topology
 from kafkalite.wire.messages.streams_group_heartbeat import (
     Endpoint,
-    Subtopology,
+    KeyValue,
     TaskIds,
-    TopicInfo,
-    Topology,
+    TaskOffset,
 )
-
-MEMBERS = ("m-1", "m-2", "m-3")
-PARTITIONS = 4
-LEAVES = -1
-ROLES = ("active_tasks", "standby_tasks", "warmup_tasks")
-
-
-@dataclass
-class Worker:
-    """A member: its epoch, and the tasks of each role that it was assigned last."""
-
-    epoch: int = 0
-    tasks: dict[str, list[TaskIds]] = field(default_factory=lambda: {key: [] for key in ROLES})
-
-    def learn(self, answer: Any) -> None:
-        if answer is None or answer.error_code:
-            return
-        self.epoch = max(0, answer.member_epoch)
-        for role in ROLES:
-            tasks = getattr(answer, role)
-            if tasks is not None:
-                self.tasks[role] = sorted(
-                    (TaskIds(each.subtopology_id, sorted(each.partitions)) for each in tasks),
-                    key=lambda each: each.subtopology_id,
-                )
-
-
-@dataclass
-class Streams:
-    """One group, and two topics that its members read."""
-
-    pair: Pair
-    name: str
-    is_stateful: bool = False
-
-    def open(self) -> None:
-        for side in self.pair.sides:
-            side.forget()
-        self.place(self.name, f"{self.name}-other", f"{self.name}-store")
-        self.pair.settle()
-        self.workers = {each: Worker() for each in MEMBERS}
-
-    def place(self, *topics: str) -> None:
-        """Make the topics."""
-        for topic in topics:
-            self.pair.create_topic(topic, PARTITIONS)
-
-    def topology(self, which: int) -> Topology:
-        """One subtopology, two of them, or the first once more with a later epoch."""
-        parts = [self.stateful() if self.is_stateful else stateless(self.name)]
-        if which == 1:
-            parts.append(stateless(f"{self.name}-other", "1"))
-        return topology(*parts, epoch=1 if which == 2 else 0)
-
-    def stateful(self) -> Subtopology:
-        store = TopicInfo(name=f"{self.name}-store")
-        return Subtopology("0", [self.name], state_changelog_topics=[store])
-
-    def tell(self, story: Iterable[Step]) -> None:
-        """Raises Difference, with what was told so far."""
-        tell_steps(story, lambda step: step.tell(self))
-        self.close()
-
-    def close(self) -> None:
-        """The members leave. Else their sessions end in the middle of later stories, in each broker
-        at another time; and a topology is seen with the next record of any group (streams_api)."""
-        for member, worker in self.workers.items():
-            if worker.epoch:
-                streams_requests.beat(self.pair, self.name, member, member_epoch=LEAVES)
-
-
-class Step:
-    """A step of a story; its repr is how the story is written down."""
-
-    def tell(self, streams: Streams) -> None:
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -117,6 +54,8 @@ class Join(Step):
     which: int
     process: str
     has_endpoint: bool
+    tags: tuple[str, ...] = ()
+    others: tuple[tuple[str, Any], ...] = ()
 
     def tell(self, streams: Streams) -> None:
         worker = streams.workers[self.member]
@@ -126,8 +65,10 @@ class Join(Step):
             streams.name,
             self.member,
             streams.topology(self.which),
-            process_id=self.process,
-            user_endpoint=endpoint,
+            client_tags=[KeyValue(key=each, value=self.process) for each in self.tags],
+            **streams.told(
+                {"process_id": self.process, "user_endpoint": endpoint, **dict(self.others)}
+            ),
         )
         worker.learn(answer)
 
@@ -141,6 +82,7 @@ class Beat(Step):
     owned: str
     endpoints_known: int
     is_shutdown: bool
+    others: tuple[tuple[str, Any], ...] = ()
 
     def tell(self, streams: Streams) -> None:
         worker = streams.workers[self.member]
@@ -152,7 +94,7 @@ class Beat(Step):
             member_epoch=epoch,
             endpoint_information_epoch=self.endpoints_known,
             shutdown_application=self.is_shutdown,
-            **self.tasks(worker),
+            **self.tasks(worker) | streams.told(dict(self.others)),
         )
         worker.learn(answer)
 
@@ -226,6 +168,19 @@ _join = st.builds(
     which=of(0, 0, 0, 0, 1, 2),
     process=of("p-1", "p-2", "p-3"),
     has_endpoint=st.booleans(),
+    tags=of((), (), ("zone",), ("zone", "rack")),
+    others=of(
+        *[()] * 12,
+        (("rack_id", "r"),),
+        (("rack_id", "r"), ("rebalance_timeout_ms", 1000)),
+        (("instance_id", "i"),),
+        (("rebalance_timeout_ms", 0),),
+        (("process_id", ""),),
+        (("process_id", None),),
+        (("standby_tasks", None),),
+        (("active_tasks", [TaskIds("0", [0])]),),
+        (("user_endpoint", Endpoint(host="", port=0)),),
+    ),
 )
 _beat = st.builds(
     Beat,
@@ -234,6 +189,23 @@ _beat = st.builds(
     owned=of("all", "all", "all", "untold", "untold", "fewer", "none", "no standbys"),
     endpoints_known=of(0, 0, 1, 2, -1),
     is_shutdown=often(False, True, times=40),
+    others=of(
+        *[()] * 20,
+        (("rack_id", "r"),),
+        (("rack_id", ""),),
+        (("rebalance_timeout_ms", 1000),),
+        (("rebalance_timeout_ms", 0),),
+        (("instance_id", "i"),),
+        (("process_id", "p-1"),),
+        (("process_id", "p-9"),),
+        (("user_endpoint", Endpoint(host="elsewhere", port=2)),),
+        (("client_tags", []),),
+        (("client_tags", [KeyValue(key="zone", value="z")]),),
+        (("task_offsets", [TaskOffset("0", 0, 5)]), ("task_end_offsets", [TaskOffset("0", 0, 9)])),
+        (("warmup_tasks", [TaskIds("0", [0])]),),
+        (("active_tasks", [TaskIds("7", [0])]),),
+        (("active_tasks", [TaskIds("0", [99])]),),
+    ),
 )
 _steps = st.lists(
     st.one_of(
@@ -248,6 +220,11 @@ _steps = st.lists(
                 Commit, member=_member, later=_later, partition=st.integers(0, PARTITIONS - 1)
             ),
             st.builds(Configure, of(0, 1, 2)),
+            st.one_of(
+                st.builds(Grow, TOPICS),
+                st.builds(DeleteTopic, SOURCES),
+                *[st.builds(Foreign, FOREIGN, _member)] * 3,
+            ),
         ),
     ),
     min_size=15,

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
+from conformance.differential.generated_requests.consumer_protocol import ASSIGNMENTS
 from conformance.differential.generated_requests.references import (
     NOBODY,
     ClientInstance,
@@ -26,6 +27,7 @@ from conformance.differential.generated_requests.references import (
 from conformance.differential.generated_requests.vocabulary import (
     BATCH,
     CONFIG_KEYS,
+    DOT,
     G0,
     G1,
     HOUR_MS,
@@ -36,7 +38,9 @@ from conformance.differential.generated_requests.vocabulary import (
     T2,
     T3,
     TOPIC,
+    TOPIC_TO_WRITE,
     TRANSACTIONAL,
+    UNDERSCORE,
     USER,
     X0,
     X1,
@@ -48,7 +52,7 @@ from kafkalite.wire.api_keys import ApiKey
 
 BY_API: dict[ApiKey, dict[str, Values]] = {
     ApiKey.PRODUCE: {
-        "name": TOPIC,
+        "name": TOPIC_TO_WRITE,
         "transactional_id": of(*[None] * 6, X0, X0, X0, X1, X1, ""),
         "acks": of(*[-1] * 6, *[1] * 4, 0, 2),
         # Not null, which the schema allows: Apache Kafka falls over it and never answers.
@@ -86,7 +90,7 @@ BY_API: dict[ApiKey, dict[str, Values]] = {
             *[-1] * 5, *[Generation()] * 6, MemberEpoch(), MemberEpoch(), Generation(1)
         ),
         "member_id": of(*[""] * 4, *[Member("a")] * 5, Member("b"), Member("b"), "nobody"),
-        "retention_time_ms": of(-1, HOUR_MS),
+        "retention_time_ms": of(-1, HOUR_MS, 1, 0, -2),
     },
     ApiKey.OFFSET_FETCH: {
         "name": TOPIC,
@@ -97,7 +101,7 @@ BY_API: dict[ApiKey, dict[str, Values]] = {
     ApiKey.FIND_COORDINATOR: {
         "key": of(G0, G1, X0, ""),
         "coordinator_keys[]": of(G0, G1, X0, ""),
-        "key_type": of(0, 0, 0, 1, 1, 3, -1),
+        "key_type": of(0, 0, 0, 1, 1, 2, 3, -1),
     },
     ApiKey.JOIN_GROUP: {
         "session_timeout_ms": of(*[300_000] * 10, 5_999, 1_800_001),
@@ -107,33 +111,40 @@ BY_API: dict[ApiKey, dict[str, Values]] = {
     ApiKey.SYNC_GROUP: {
         "protocol_type": of(*["consumer"] * 8, None, None, "connect"),
         "protocol_name": of(*["range"] * 8, None, None, "roundrobin"),
-        "assignment": of(b"assigned", b"", b"more"),
+        "assignment": ASSIGNMENTS,
     },
     ApiKey.LIST_GROUPS: {
         "states_filter[]": of("Stable", "Empty", "stable", "Dead", "PreparingRebalance", "None"),
-        "types_filter[]": of("classic", "consumer", "Classic", "share", "nonsense"),
+        "types_filter[]": of("classic", "consumer", "Classic", "share", "streams", "nonsense"),
     },
     ApiKey.API_VERSIONS: {
         "client_software_name": of("referee", "a b", "", "-"),
         "client_software_version": of("1.0", "1.0-x", "", "."),
     },
     ApiKey.CREATE_TOPICS: {
-        "name": of(*[T3] * 6, T0, T0, T1, T2, "", "a b", "x" * 250, Pattern("t0.x")),
+        "name": of(
+            *[*[T3] * 3, T0, T1, DOT, UNDERSCORE] * 2,
+            *[T2, "", "a b", ".", "x" * 250, Pattern("t0.x")],
+            *["__consumer_offsets", "__cluster_metadata"],
+        ),
         "num_partitions": of(1, 2, 3, -1, 0, -2),
         "replication_factor": of(1, 1, 1, 1, -1, 2, 0),
     },
     ApiKey.DELETE_TOPICS: {
-        "name": of(*[None] * 3, T0, T1, T2, T3, ""),
-        "topic_names[]": of(T0, T1, T2, T3, T3, ""),
+        "name": of(*[None] * 3, T0, T1, T2, T3, DOT, UNDERSCORE, ""),
+        "topic_names[]": of(T0, T1, T2, T3, T3, DOT, UNDERSCORE, ""),
     },
-    ApiKey.DELETE_RECORDS: {"name": TOPIC, "offset": of(0, 1, 2, 3, 5, -1, -1, -2, 100)},
+    ApiKey.DELETE_RECORDS: {
+        "name": TOPIC_TO_WRITE,
+        "offset": of(0, 1, 2, 3, 5, -1, -1, -2, 100),
+    },
     ApiKey.INIT_PRODUCER_ID: {
         "transactional_id": of(*[X0] * 6, X1, X1, X1, None, ""),
         "transaction_timeout_ms": of(*[600_000] * 8, 900_001, 0, -1),
         "producer_id": often(-1, ProducerId(), ProducerId(more=1_000_000), times=2),
         "producer_epoch": often(-1, ProducerEpoch(), ProducerEpoch(more=-1), times=2),
     },
-    ApiKey.ADD_PARTITIONS_TO_TXN: {"name": TOPIC, "verify_only": of(False, False, True)},
+    ApiKey.ADD_PARTITIONS_TO_TXN: {"name": TOPIC_TO_WRITE, "verify_only": of(False, False, True)},
     ApiKey.END_TXN: {"committed": of(True, False)},
     ApiKey.WRITE_TXN_MARKERS: {
         "name": of(T0, T0, T1, T3, ""),

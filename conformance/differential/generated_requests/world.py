@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import select
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from conformance.differential.broker_side import Side
@@ -14,14 +14,17 @@ from conformance.differential.generated_requests.requests import Step
 from conformance.differential.normalize import error_codes
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
+from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest
 from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
 from kafkalite.wire.messages.describe_transactions import DescribeTransactionsRequest
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
+from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
+from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatRequest
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
 
-TOPICS = {"t0": 2, "t1": 1, "t2": 1, "t3": 0}
+TOPICS = {"t0": 2, "t1": 1, "t2": 1, "t3": 0, "t.4": 0, "t_4": 0}
 TRANSACTIONAL_IDS = ("x0", "x1")
 # Answered by the controller, and true on the nodes a moment later.
 CHANGES = {
@@ -37,6 +40,12 @@ CHANGES = {
 }
 TOPIC_CHANGES = {ApiKey.CREATE_TOPICS, ApiKey.DELETE_TOPICS}
 # A coordinator loads, or a transaction's markers are on their way: clients ask again.
+HEARTBEATS: dict[ApiKey, tuple[int, Callable[..., Any]]] = {
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: (0, ConsumerGroupHeartbeatRequest),
+    ApiKey.SHARE_GROUP_HEARTBEAT: (1, ShareGroupHeartbeatRequest),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: (0, StreamsGroupHeartbeatRequest),
+}
+LEAVES = -1
 NOT_YET = {14, 15, 16, 51}
 RETRY_SECONDS = 3.0
 TIMER_SECONDS = 1.0
@@ -84,6 +93,7 @@ class World:
         self.settle_topics()
 
     def close(self) -> None:
+        self.leave()
         for side in self.pair.sides:
             side.names.prefix = ""
             names = [self.prefix + name for name in TOPICS]
@@ -92,6 +102,16 @@ class World:
         for side in self.pair.sides:
             side.receive(ApiKey.DELETE_TOPICS, 5, "own")
             side.names.topic_ids.clear()
+
+    def leave(self) -> None:
+        """The members leave. Else their sessions end in the middle of later stories, in each broker
+        at another time; and some things are seen with the next record of any group
+        (streams_api)."""
+        for side in self.pair.sides:
+            for (group, member_id), api in self.memories[side].heartbeats.items():
+                version, request = HEARTBEATS[api]
+                leaving = request(group_id=group, member_id=member_id, member_epoch=LEAVES)
+                side.ask(api, version, leaving, "own")
 
     def tell(self, story: Iterable[Step]) -> None:
         """Raises Difference, with what was told so far."""
@@ -282,8 +302,8 @@ class World:
             if answer.error_code == 0 and answer.producer_id >= 0:
                 key = resolved(request.transactional_id, memory)
                 memory.producers[key] = answer.producer_id, answer.producer_epoch
-        elif step.api in (ApiKey.JOIN_GROUP, ApiKey.CONSUMER_GROUP_HEARTBEAT):
-            learn_member(memory, request, answer)
+        elif step.api is ApiKey.JOIN_GROUP or step.api in HEARTBEATS:
+            learn_member(memory, step.api, request, answer)
         elif step.api is ApiKey.GET_TELEMETRY_SUBSCRIPTIONS and answer.error_code == 0:
             memory.subscription_ids[answer.client_instance_id] = answer.subscription_id
         elif step.api is ApiKey.FETCH and answer.session_id:
@@ -294,7 +314,7 @@ class World:
                 memory.sessions["s"] = session_id, epoch + 1
 
 
-def learn_member(memory: Memory, request: Any, answer: Any) -> None:
+def learn_member(memory: Memory, api: ApiKey, request: Any, answer: Any) -> None:
     group = resolved(request.group_id, memory)
     if isinstance(request.member_id, Member) and answer.member_id:
         memory.members[group, request.member_id.slot] = answer.member_id
@@ -303,3 +323,4 @@ def learn_member(memory: Memory, request: Any, answer: Any) -> None:
             memory.generations[group] = answer.generation_id
         else:
             memory.member_epochs[group, answer.member_id] = max(0, answer.member_epoch)
+            memory.heartbeats[group, answer.member_id] = api

@@ -1,0 +1,113 @@
+"""A streams group in a story: its members, and the topics that it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from conformance.differential import streams_requests
+from conformance.differential.comparison import Pair
+from conformance.differential.generated_requests.telling import tell_steps
+from conformance.differential.streams_requests import stateless, topology
+from kafkalite.wire.messages.streams_group_heartbeat import (
+    Subtopology,
+    TaskIds,
+    TopicInfo,
+    Topology,
+)
+
+MEMBERS = ("m-1", "m-2", "m-3")
+PARTITIONS = 4
+LEAVES = -1
+ROLES = ("active_tasks", "standby_tasks", "warmup_tasks")
+
+
+@dataclass
+class Worker:
+    """A member: its epoch, and the tasks of each role that it was assigned last."""
+
+    epoch: int = 0
+    tasks: dict[str, list[TaskIds]] = field(default_factory=lambda: {key: [] for key in ROLES})
+
+    def learn(self, answer: Any) -> None:
+        if answer is None or answer.error_code:
+            return
+        self.epoch = max(0, answer.member_epoch)
+        for role in ROLES:
+            tasks = getattr(answer, role)
+            if tasks is not None:
+                self.tasks[role] = sorted(
+                    (TaskIds(each.subtopology_id, sorted(each.partitions)) for each in tasks),
+                    key=lambda each: each.subtopology_id,
+                )
+
+
+@dataclass
+class Streams:
+    """One group, and two topics that its members read."""
+
+    pair: Pair
+    name: str
+    is_stateful: bool = False
+    counts: dict[str, int] = field(default_factory=dict)
+    """How many partitions the topics have that are there."""
+    has_endpoints: bool = False
+    """Members tell where they are asked for their states."""
+    has_changed_topics: bool = False
+
+    def open(self) -> None:
+        for side in self.pair.sides:
+            side.forget()
+        self.make(self.name, f"{self.name}-other", f"{self.name}-store")
+        self.workers = {each: Worker() for each in MEMBERS}
+
+    def make(self, *topics: str) -> None:
+        """Make the topics, and wait until they are known."""
+        self.place(*topics)
+        self.pair.settle()
+        self.counts |= dict.fromkeys(topics, PARTITIONS)
+
+    def place(self, *topics: str) -> None:
+        """Make the topics where they are to be."""
+        for topic in topics:
+            self.pair.create_topic(topic, PARTITIONS)
+
+    def told(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """What a member says, without its endpoint if the topics may not fit: while they do not,
+        each heartbeat of a group with endpoints is an error of Apache Kafka's own (-1)."""
+        told = dict(fields)
+        if self.has_changed_topics:
+            told.pop("user_endpoint", None)
+        self.has_endpoints |= told.get("user_endpoint") is not None
+        return told
+
+    def topology(self, which: int) -> Topology:
+        """One subtopology, two of them, or the first once more with a later epoch."""
+        parts = [self.stateful() if self.is_stateful else stateless(self.name)]
+        if which == 1:
+            parts.append(stateless(f"{self.name}-other", "1"))
+        return topology(*parts, epoch=1 if which == 2 else 0)
+
+    def stateful(self) -> Subtopology:
+        store = TopicInfo(name=f"{self.name}-store")
+        return Subtopology("0", [self.name], state_changelog_topics=[store])
+
+    def tell(self, story: Iterable[Step]) -> None:
+        """Raises Difference, with what was told so far."""
+        tell_steps(story, lambda step: step.tell(self))
+        self.close()
+
+    def close(self) -> None:
+        """The members leave. Else their sessions end in the middle of later stories, in each broker
+        at another time; and a topology is seen with the next record of any group (streams_api)."""
+        for member, worker in self.workers.items():
+            if worker.epoch:
+                streams_requests.beat(self.pair, self.name, member, member_epoch=LEAVES)
+
+
+class Step:
+    """A step of a story; its repr is how the story is written down."""
+
+    def tell(self, streams: Streams) -> None:
+        raise NotImplementedError
