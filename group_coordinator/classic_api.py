@@ -93,6 +93,8 @@ class ClassicGroupRequests:
                 answer(JoinGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
                 return
             if request.member_id:
+                # The log keeps the empty group, as in Kafka's classicGroupJoinToClassicGroup.
+                shard.groups.pop(request.group_id, None)
                 raise KafkaError(ErrorCode.UNKNOWN_MEMBER_ID)
             tombstones = () if group is None else group.tombstones()
             group = self._protocol.new_group(request.group_id, tombstones)

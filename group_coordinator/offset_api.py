@@ -6,7 +6,7 @@ a request are one batch. Source of the rules: Kafka's OffsetMetadataManager.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from kafkalite.group_coordinator.offset_table import (
     NO_TIMESTAMP,
     NO_TOPIC_ID,
     CommittedOffset,
-    OffsetTable,
+    TopicOffsets,
 )
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
@@ -202,28 +202,20 @@ class OffsetRequests:
         """The offsets asked for. An unknown group has none, which is not an error."""
         group_id, member_id, member_epoch, wanted = request
         group = shard.groups.get(group_id)
+        committed: TopicOffsets = {}
         if group is not None:
             group.validate_offset_fetch(member_id, member_epoch)
-        if wanted is None:
-            return self._fetch_all(shard.offsets, group_id, require_stable)
-        return [
-            (topic[0], topic[1], fetch_topic(shard.offsets, group_id, topic, require_stable))
-            for topic in wanted
-        ]
+            committed = shard.offsets.of_group(group_id)
+        answered: list[OffsetFetchResponseTopicsRow] = []
+        for topic in self._all_of(committed) if wanted is None else wanted:
+            name, topic_id, _ = topic
+            pending = shard.offsets.pending_in(group_id, name) if require_stable else ()
+            answered.append((name, topic_id, fetch_topic(committed, pending, topic)))
+        return answered
 
-    def _fetch_all(
-        self, table: OffsetTable, group_id: str, require_stable: bool
-    ) -> Sequence[OffsetFetchResponseTopicsRow]:
-        return [
-            (
-                topic,
-                self._topics.topic_id(topic) or NO_TOPIC_ID,
-                fetch_topic(
-                    table, group_id, (topic, NO_TOPIC_ID, list(partitions)), require_stable
-                ),
-            )
-            for topic, partitions in table.of_group(group_id).items()
-        ]
+    def _all_of(self, committed: TopicOffsets) -> Iterator[OffsetFetchRequestTopicsRow]:
+        for topic, partitions in committed.items():
+            yield topic, self._topics.topic_id(topic) or NO_TOPIC_ID, list(partitions)
 
     def delete(self, shard: Shard, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
         group = shard.groups.get(request.group_id)
@@ -343,15 +335,11 @@ class OffsetRequests:
 
 
 def fetch_topic(
-    table: OffsetTable,
-    group_id: str,
-    wanted: OffsetFetchRequestTopicsRow,
-    require_stable: bool,
+    by_topic: TopicOffsets, pending: Collection[int], wanted: OffsetFetchRequestTopicsRow
 ) -> list[OffsetFetchResponsePartitionsRow]:
-    """The offsets of one topic; -1 where there is none."""
+    """The offsets of one topic; -1 where there is none, or where one is `pending`."""
     name, topic_id, partitions = wanted
-    of_topic = table.of_group(group_id).get(name, {})
-    pending = table.pending_in(group_id, name) if require_stable else ()
+    of_topic = by_topic.get(name, {})
     rows: list[OffsetFetchResponsePartitionsRow] = []
     for partition in partitions:
         committed = of_topic.get(partition)

@@ -1,6 +1,7 @@
 """The numbers of the APIs, those of Apache Kafka 4.3.
 
-Beside them, the versions from which some ask in another way: for topics by id, for several groups.
+Beside them, the versions from which some ask in another way: for topics by id, for several groups;
+and the numbers of what has configs.
 """
 
 from enum import IntEnum
@@ -131,3 +132,18 @@ class CoordinatorType(IntEnum):
     GROUP = 0
     TRANSACTION = 1
     SHARE = 2
+
+
+# Kafka's ConfigResource.Type.
+TOPIC_RESOURCE: Final = 2
+BROKER_RESOURCE: Final = 4
+BROKER_LOGGER_RESOURCE: Final = 8
+CLIENT_METRICS_RESOURCE: Final = 16
+GROUP_RESOURCE: Final = 32
+CONFIG_RESOURCES: Final = (
+    TOPIC_RESOURCE,
+    BROKER_RESOURCE,
+    BROKER_LOGGER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.differential.comparison import Pair
-from conformance.differential.group_requests import SUBSCRIBED
+from conformance.differential.group_requests import SUBSCRIBED, listed, offset_commit
 from conformance.differential.test_consumer_groups import (
     beat,
     describe,
@@ -18,11 +18,13 @@ from conformance.differential.test_consumer_groups import (
     subscribed,
 )
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.messages.delete_groups import DeleteGroupsRequest
 from kafkalite.wire.messages.describe_groups import DescribeGroupsRequest
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
 from kafkalite.wire.messages.list_groups import ListGroupsRequest
+from kafkalite.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetchRequestGroup
 from kafkalite.wire.messages.sync_group import SyncGroupRequest
 
 
@@ -166,3 +168,29 @@ def test_no_upgrade_while_a_member_without_the_groups_protocol_joins(
     pair.compare("JOIN_GROUP v9", *answers)
     pair.ask(ApiKey.DESCRIBE_GROUPS, 5, DescribeGroupsRequest(groups=[group]))
     describe(pair, group)
+
+
+def test_a_member_that_joins_an_empty_group_by_its_id_ends_it(
+    pair: Pair, topic: str, group: str
+) -> None:
+    """No record says so. The offsets stay, and show again once there is a group."""
+    pair.create_topic(topic, 4)
+    fetching = OffsetFetchRequestGroup(group_id=group, member_id="", topics=None)
+
+    def fetch() -> None:
+        pair.ask(ApiKey.OFFSET_FETCH, 9, OffsetFetchRequest(groups=[fetching], require_stable=True))
+
+    beat(pair, group, **joining(topic))
+    beat(pair, group, member_epoch=-1)
+    pair.ask(ApiKey.OFFSET_COMMIT, 8, offset_commit(group, topic))
+    listed(pair, group, topic)
+    fetch()
+    join(pair, group, topic, "c-1")
+    fetch()
+    listed(pair, group, topic)
+    fetch()
+    pair.ask(ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(groups_names=[group]))
+    join(pair, group, topic, "")
+    listed(pair, group, topic)
+    fetch()
+    pair.ask(ApiKey.DELETE_GROUPS, 2, DeleteGroupsRequest(groups_names=[group]))

@@ -14,13 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.cluster.broker_loggers import levels
 from kafkalite.cluster.config_changes import check_node_id
-from kafkalite.cluster.image import (
-    BROKER_LOGGER_RESOURCE,
-    BROKER_RESOURCE,
-    CLIENT_METRICS_RESOURCE,
-    CONFIG_RESOURCES,
-    TOPIC_RESOURCE,
-)
 from kafkalite.config.describe import (
     ConfigSource,
     DescribedConfig,
@@ -33,6 +26,13 @@ from kafkalite.config.describe import (
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, batches, briefly_or_in_slices, mapped
 from kafkalite.requests.topic_names import validate_topic_name
+from kafkalite.wire.api_keys import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    CONFIG_RESOURCES,
+    TOPIC_RESOURCE,
+)
 from kafkalite.wire.errors import MALFORMED, ErrorCode, KafkaError, invalid_request
 from kafkalite.wire.messages.describe_configs import (
     DescribeConfigsRequest,

@@ -20,9 +20,9 @@ from kafkalite.cluster.config_changes import (
     check_operations,
 )
 from kafkalite.cluster.config_validation import TABLES, unknown_type
-from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, WaitingSteps, in_slices, mapped
+from kafkalite.wire.api_keys import BROKER_LOGGER_RESOURCE
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kafkalite.cluster.image import (
+from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, batches, briefly_or_in_slices
+from kafkalite.wire.api_keys import (
     BROKER_LOGGER_RESOURCE,
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
     CONFIG_RESOURCES,
     TOPIC_RESOURCE,
 )
-from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, batches, briefly_or_in_slices
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.list_config_resources import (
     ConfigResource,

@@ -18,7 +18,6 @@ from kafkalite.cluster.ids import Ids
 from kafkalite.cluster.image import (
     ALL_BROKERS,
     BROKER_RECORDS,
-    BROKER_RESOURCE,
     BrokerState,
     MetadataImage,
     NewPartitions,
@@ -26,6 +25,7 @@ from kafkalite.cluster.image import (
 )
 from kafkalite.config import BrokerConfig
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once
+from kafkalite.wire.api_keys import BROKER_RESOURCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.clear_elr_record import ClearElrRecord
 from kafkalite.wire.messages.stored.config_record import ConfigRecord

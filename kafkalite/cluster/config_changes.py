@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from msgspec import Struct
 
 from kafkalite.cluster.config_validation import TABLES, ConfigValidation
-from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.cluster.node_config_validation import ELR_FEATURE, MIN_IN_SYNC
 from kafkalite.cluster.operation_size import MAX_RECORDS, TooManyRecords, check_operation_size
 from kafkalite.config import BROKER_CONFIGS, ConfigType, java_text
@@ -29,6 +28,7 @@ from kafkalite.requests.slices import (
     release,
     release_dict,
 )
+from kafkalite.wire.api_keys import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
 from kafkalite.wire.messages.stored.clear_elr_record import ClearElrRecord
 from kafkalite.wire.messages.stored.config_record import ConfigRecord

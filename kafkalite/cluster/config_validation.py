@@ -9,12 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.cluster.image import (
-    BROKER_RESOURCE,
-    CLIENT_METRICS_RESOURCE,
-    GROUP_RESOURCE,
-    TOPIC_RESOURCE,
-)
 from kafkalite.config import (
     BROKER_CONFIGS,
     CLIENT_METRICS_CONFIGS,
@@ -29,6 +23,12 @@ from kafkalite.config.sources import find
 from kafkalite.log.loggers import logger_of
 from kafkalite.requests.slices import Steps, WaitingSteps, cut
 from kafkalite.requests.topic_names import validate_topic_name
+from kafkalite.wire.api_keys import (
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
 
 if TYPE_CHECKING:

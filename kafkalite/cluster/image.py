@@ -12,6 +12,7 @@ from uuid import UUID
 
 from msgspec import Struct, field
 
+from kafkalite.wire.api_keys import TOPIC_RESOURCE
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
@@ -45,20 +46,6 @@ from kafkalite.wire.messages.stored.user_scram_credential_record import UserScra
 NO_LEADER: Final = -1
 # PartitionChangeRecord.leader when the leader stays, without a new leader epoch.
 NO_LEADER_CHANGE: Final = -2
-
-# ConfigResource.Type, as ConfigRecord and DescribeConfigs number it.
-TOPIC_RESOURCE: Final = 2
-BROKER_RESOURCE: Final = 4
-BROKER_LOGGER_RESOURCE: Final = 8
-CLIENT_METRICS_RESOURCE: Final = 16
-GROUP_RESOURCE: Final = 32
-CONFIG_RESOURCES: Final = (
-    TOPIC_RESOURCE,
-    BROKER_RESOURCE,
-    BROKER_LOGGER_RESOURCE,
-    CLIENT_METRICS_RESOURCE,
-    GROUP_RESOURCE,
-)
 
 # Ids of directories that say "not assigned" and "to be found out" (Kafka's DirectoryId).
 _DIRECTORIES_UNKNOWN: Final = (0, 2)

@@ -10,14 +10,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kafkalite.cluster.features import BOOTSTRAP_FEATURES, METADATA_VERSION
-from kafkalite.cluster.image import (
-    ALL_BROKERS,
-    BROKER_RESOURCE,
-    MetadataImage,
-    PartitionState,
-    TopicState,
-)
+from kafkalite.cluster.image import ALL_BROKERS, MetadataImage, PartitionState, TopicState
 from kafkalite.config import BrokerConfig
+from kafkalite.wire.api_keys import BROKER_RESOURCE
 from kafkalite.wire.messages.stored.begin_transaction_record import BeginTransactionRecord
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 from kafkalite.wire.messages.stored.config_record import ConfigRecord

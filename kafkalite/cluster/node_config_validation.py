@@ -10,7 +10,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.cluster.image import BROKER_RESOURCE
 from kafkalite.config import (
     BROKER_CONFIGS,
     ConfigDef,
@@ -24,6 +23,7 @@ from kafkalite.config.listener_configs import PREFIX, STORES
 from kafkalite.config.log_dirs import check_cordoned
 from kafkalite.config.sources import find
 from kafkalite.requests.slices import Steps, WaitingSteps, cut
+from kafkalite.wire.api_keys import BROKER_RESOURCE
 from kafkalite.wire.errors import invalid_request
 
 if TYPE_CHECKING:

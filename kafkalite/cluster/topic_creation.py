@@ -12,7 +12,7 @@ from uuid import UUID
 
 from msgspec import Struct, field
 
-from kafkalite.cluster.image import TOPIC_RESOURCE, unified
+from kafkalite.cluster.image import unified
 from kafkalite.cluster.operation_size import check_operation_size
 from kafkalite.cluster.placement import place
 from kafkalite.config import BrokerConfig, ConfigError, validate_topic_configs
@@ -23,6 +23,7 @@ from kafkalite.requests.topic_names import (
     TRANSACTIONS_TOPIC,
     check_creatable,
 )
+from kafkalite.wire.api_keys import TOPIC_RESOURCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord

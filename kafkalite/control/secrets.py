@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE
 from kafkalite.config.sources import is_sensitive
 from kafkalite.requests.names import class_of, listed
+from kafkalite.wire.api_keys import BROKER_LOGGER_RESOURCE
 from kafkalite.wire.fields import FieldType, string
 from kafkalite.wire.schema import Field, fields_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from kafkalite.cluster.image import GROUP_RESOURCE
 from kafkalite.config import GROUP_CONFIGS
 from kafkalite.config.definition import format_value
+from kafkalite.wire.api_keys import GROUP_RESOURCE
 
 _NONE: Final[Mapping[str, str]] = {}
 

@@ -1,8 +1,7 @@
 """Topics: what exists, with its partitions open; creating, deleting and growing them.
 
 The names and numbers are the metadata image's; this adds the live `Partition`s. A change is checked
-first (with Kafka's words for what is wrong), then written as metadata records; the partitions
-follow when those records come back from the cluster, the same way for every kind of change.
+first, then written as metadata records; the partitions follow when those come from the cluster.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from kafkalite.cluster.image import TOPIC_RESOURCE, NewPartitions, PartitionState, TopicState
+from kafkalite.cluster.image import NewPartitions, PartitionState, TopicState
 from kafkalite.cluster.new_partitions import gathered
 from kafkalite.cluster.operation_size import checking_partition_count
 from kafkalite.cluster.topic_creation import (
@@ -38,6 +37,7 @@ from kafkalite.replica.topic import (
 )
 from kafkalite.requests.in_turn import InTurn
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once, in_slices, release
+from kafkalite.wire.api_keys import TOPIC_RESOURCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord

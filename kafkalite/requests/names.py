@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard, cast
 from uuid import UUID
 
-from kafkalite.wire.api_keys import CoordinatorType
+from kafkalite.wire.api_keys import TOPIC_RESOURCE, CoordinatorType
 from kafkalite.wire.fields import NO_UUID, records
 from kafkalite.wire.record_batch import HEADER_BYTES, RecordBatch
 from kafkalite.wire.schema import Field, Shape, fields_of
@@ -33,8 +33,6 @@ _TOPIC_LISTS: Final = frozenset({"topic_names", "subscribed_topic_names"})
 _TOPIC_NAMES: Final = ("topic", "topic_name", "name")
 _PARTITION_LISTS: Final = frozenset({"partitions", "partition_data", "partition_indexes"})
 _PARTITION_NUMBERS: Final = ("partition", "partition_index", "index", "partition_id")
-# Kafka's ConfigResource.Type.TOPIC.
-TOPIC_RESOURCE: Final = 2
 
 _KINDS: Final = {
     "groups": _GROUP_FIELDS,

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 import trio
 
 from kafkalite.apis import Api, Handler
-from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE
 from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.request_memory import give_back
 from kafkalite.requests.suspension import has_to_wait
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import BROKER_LOGGER_RESOURCE, ApiKey
 from kafkalite.wire.codec import decode_response, encode_request
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.message_codec import join

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 from kafkalite.cluster.cluster import Subscriber
-from kafkalite.cluster.image import CLIENT_METRICS_RESOURCE, MetadataImage
+from kafkalite.cluster.image import MetadataImage
 from kafkalite.config import CLIENT_METRICS_CONFIGS
 from kafkalite.config.client_match import ClientMatch
+from kafkalite.wire.api_keys import CLIENT_METRICS_RESOURCE
 from kafkalite.wire.java_order import in_map_order
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 

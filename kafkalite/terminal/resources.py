@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafkalite.cluster.config_changes import Operation
-from kafkalite.cluster.image import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE
 from kafkalite.terminal.configs import HIDDEN, Change
 from kafkalite.terminal.connection import BrokerGone, Connection
 from kafkalite.terminal.kafka import Kafka, Refused
 from kafkalite.terminal.login import UnknownSetting
+from kafkalite.wire.api_keys import BROKER_LOGGER_RESOURCE, BROKER_RESOURCE
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResource
 from kafkalite.wire.messages.incremental_alter_configs import (

@@ -154,7 +154,10 @@ def test_many_open_transactions_do_not_make_a_stable_fetch_long():
         table.apply("group", "orders", producer, CommittedOffset(1, -1, "", 0), producer)
 
     def fetch() -> list[Any]:
-        return fetch_topic(table, "group", ("orders", NO_TOPIC_ID, [*range(2000)]), True)
+        pending = table.pending_in("group", "orders")
+        return fetch_topic(
+            table.of_group("group"), pending, ("orders", NO_TOPIC_ID, [*range(2000)])
+        )
 
     assert least_seconds(fetch) < LONG_SECONDS * slowness()
     unstable, none = ErrorCode.UNSTABLE_OFFSET_COMMIT, ErrorCode.NONE

@@ -234,6 +234,25 @@ async def test_empty_groups_change_as_they_are_used(autojump_clock, world):
     assert await world.state() == "Stable"
 
 
+async def test_a_member_that_joins_an_empty_group_by_its_id_ends_it(autojump_clock, world):
+    """Nothing is written. The offsets stay, and show again once there is a group."""
+    consumer = world.consumer()
+    assert await consumer.beat() == ErrorCode.NONE
+    await consumer.leave()
+    await world.commit(("orders", 0, 7))
+    written = len(world.log.batches)
+    joined = await world.member(member_id="one").join()
+    assert joined.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+    assert len(world.log.batches) == written
+    assert not world.coordinator.shards.shard_of("group", 1).groups
+    assert await world.committed("orders", 0) == -1
+    await world.join_all(world.member())
+    assert await world.committed("orders", 0) == 7
+    await world.start()
+    assert world.group().group_type == "classic"
+    assert await world.committed("orders", 0) == 7
+
+
 async def test_a_simple_group_keeps_its_offsets(autojump_clock, world):
     await world.commit(("orders", 0, 7))
     assert await world.consumer().beat() == ErrorCode.NONE

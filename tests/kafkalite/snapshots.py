@@ -6,7 +6,7 @@ from pathlib import Path
 from uuid import UUID
 
 from kafkalite.cluster.cluster import Cluster
-from kafkalite.cluster.image import ALL_BROKERS, BROKER_RESOURCE, TOPIC_RESOURCE
+from kafkalite.cluster.image import ALL_BROKERS
 from kafkalite.cluster.metadata_log import MetadataLog, MetadataLogConfig
 from kafkalite.cluster.snapshot import SnapshotId
 from kafkalite.cluster.sole_controller import SoleController
@@ -14,6 +14,7 @@ from kafkalite.config import BrokerConfig
 from kafkalite.log.config import LogConfig
 from kafkalite.log.opening import open_log
 from kafkalite.requests.slices import at_once
+from kafkalite.wire.api_keys import BROKER_RESOURCE, TOPIC_RESOURCE
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 from kafkalite.wire.messages.stored.config_record import ConfigRecord

@@ -11,8 +11,10 @@ from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Difference, Pair
 from conformance.differential.generated_requests.references import Member, Memory, resolved
 from conformance.differential.generated_requests.requests import Step
+from conformance.differential.group_requests import OFFSETS_PARTITIONS, offset_commit
 from conformance.differential.normalize import error_codes
 from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatRequest
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -249,6 +251,20 @@ class World:
                 self.wait_for_made_topics(answer)
         elif step.api in (ApiKey.END_TXN, ApiKey.INIT_PRODUCER_ID):
             self.settle_transactions()
+        elif step.api is ApiKey.JOIN_GROUP and ErrorCode.UNKNOWN_MEMBER_ID in error_codes(answer):
+            self.write_beside(step.body.group_id)
+
+    def write_beside(self, group: Any) -> None:
+        """Have each partition of offsets write, that of the group too.
+
+        A member that joins an empty consumer group by an id ends it, and nothing is written.
+        Readers of Apache Kafka see that from the partition's next write on.
+        """
+        for side in self.pair.sides:
+            name = resolved(group, self.memories[side])
+            for number in range(OFFSETS_PARTITIONS):
+                request = offset_commit(f"{name}-{number}", "__consumer_offsets")
+                side.ask(ApiKey.OFFSET_COMMIT, 8, request, "own")
 
     def settle_topics(self) -> None:
         self.pair.settle()

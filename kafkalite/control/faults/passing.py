@@ -12,14 +12,8 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
-from kafkalite.requests.names import (
-    TOPIC_RESOURCE,
-    TopicName,
-    listed,
-    name_field,
-    plan_of,
-    shown_topic,
-)
+from kafkalite.requests.names import TopicName, listed, name_field, plan_of, shown_topic
+from kafkalite.wire.api_keys import TOPIC_RESOURCE
 from kafkalite.wire.fields import NO_UUID, records
 from kafkalite.wire.schema import fields_of
 

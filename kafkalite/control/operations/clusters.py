@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import kafkalite
-from kafkalite.cluster.image import BROKER_RESOURCE
 from kafkalite.control.answers import ClusterView, Health, Seeded, SnapshotView, VersionView
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
@@ -27,7 +26,7 @@ from kafkalite.control.questions import (
     WriteRecords,
 )
 from kafkalite.control.sightings import ArchiveFile, ImportSnapshot
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import BROKER_RESOURCE, ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterableConfig,

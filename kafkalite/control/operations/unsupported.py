@@ -6,13 +6,6 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Final
 
-from kafkalite.cluster.image import (
-    BROKER_LOGGER_RESOURCE,
-    BROKER_RESOURCE,
-    CLIENT_METRICS_RESOURCE,
-    GROUP_RESOURCE,
-    TOPIC_RESOURCE,
-)
 from kafkalite.config.definition import (
     CLIENT_METRICS_CONFIGS,
     GROUP_CONFIGS,
@@ -27,6 +20,13 @@ from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.paging import Page, page_in_order
 from kafkalite.control.secrets import HIDDEN
 from kafkalite.requests.slices import in_slices_of_task, mapped
+from kafkalite.wire.api_keys import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 
 _TABLES: Final[Mapping[int, tuple[str, Mapping[str, ConfigDef]]]] = {
     TOPIC_RESOURCE: ("topic", TOPIC_CONFIGS),

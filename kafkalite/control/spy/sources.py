@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
-from kafkalite.cluster.image import TOPIC_RESOURCE
 from kafkalite.config.definition import Support
 from kafkalite.config.sources import find
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction, TransactionState
 from kafkalite.requests.slices import AT_ONCE, Steps, at_once, batches, cut
+from kafkalite.wire.api_keys import TOPIC_RESOURCE
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )

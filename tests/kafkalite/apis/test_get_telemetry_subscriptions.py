@@ -7,9 +7,8 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.cluster.image import CLIENT_METRICS_RESOURCE
 from kafkalite.testing import broker as test_broker
-from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.api_keys import CLIENT_METRICS_RESOURCE, ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.get_telemetry_subscriptions import GetTelemetrySubscriptionsRequest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kafkalite.cluster.image import TOPIC_RESOURCE
+from kafkalite.wire.api_keys import TOPIC_RESOURCE
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 from tests.kafkalite.clusters import create, open_cluster

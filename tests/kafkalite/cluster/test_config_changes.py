@@ -15,10 +15,10 @@ from kafkalite.cluster.config_changes import (
     altering_each,
     check_changes,
 )
-from kafkalite.cluster.image import TOPIC_RESOURCE
 from kafkalite.replica.topics import NewTopic
 from kafkalite.requests.slices import AT_ONCE, Steps, at_once
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.api_keys import TOPIC_RESOURCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.describe_configs import (

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 import pytest
 
 from kafkalite.cluster.config_validation import ConfigValidation
-from kafkalite.cluster.image import (
+from kafkalite.config import GROUP_CONFIGS
+from kafkalite.requests.slices import at_once
+from kafkalite.wire.api_keys import (
     BROKER_RESOURCE,
     CLIENT_METRICS_RESOURCE,
     GROUP_RESOURCE,
     TOPIC_RESOURCE,
 )
-from kafkalite.config import GROUP_CONFIGS
-from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.server.one_dispatcher import one_dispatcher
 

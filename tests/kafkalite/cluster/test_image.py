@@ -6,7 +6,8 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.cluster.image import TOPIC_RESOURCE, MetadataImage, PartitionState, unified
+from kafkalite.cluster.image import MetadataImage, PartitionState, unified
+from kafkalite.wire.api_keys import TOPIC_RESOURCE
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
 )

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kafkalite.cluster.image import TOPIC_RESOURCE
 from kafkalite.requests.slices import at_once
+from kafkalite.wire.api_keys import TOPIC_RESOURCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from tests.kafkalite.held_disk import HeldDisk

@@ -10,9 +10,9 @@ import pytest
 import trio
 from trio.testing import MockClock
 
-from kafkalite.cluster.image import TOPIC_RESOURCE
 from kafkalite.log.files import Files
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.api_keys import TOPIC_RESOURCE
 from kafkalite.wire.errors import KafkaError
 from tests.kafkalite.clusters import create
 from tests.kafkalite.held_disk import HeldDisk

@@ -1,7 +1,7 @@
 """The configs that a group has for itself, as they are read."""
 
-from kafkalite.cluster.image import GROUP_RESOURCE
 from kafkalite.coordinators.group_configs import group_configs
+from kafkalite.wire.api_keys import GROUP_RESOURCE
 
 
 def test_values_are_without_blanks_and_in_plain_digits() -> None:

@@ -7,9 +7,10 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.cluster.image import CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE, MetadataImage
+from kafkalite.cluster.image import MetadataImage
 from kafkalite.telemetry.client_instances import subscription_id
 from kafkalite.telemetry.subscriptions import Subscriptions, Wanted
+from kafkalite.wire.api_keys import CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
 from kafkalite.wire.messages.stored.config_record import ConfigRecord
 
 ONE = UUID("01234567-89ab-4def-8123-456789abcdef")

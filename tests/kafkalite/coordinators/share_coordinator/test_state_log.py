@@ -7,7 +7,6 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.cluster.image import TOPIC_RESOURCE
 from kafkalite.coordinators.coordinator_log import batches_of
 from kafkalite.coordinators.share_coordinator.share_state import (
     ShareState,
@@ -20,6 +19,7 @@ from kafkalite.log.files import Files
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.state_batch import StateBatch
 from kafkalite.services import Services
+from kafkalite.wire.api_keys import TOPIC_RESOURCE
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import HEADER_BYTES
