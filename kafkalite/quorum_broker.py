@@ -49,7 +49,7 @@ from kafkalite.replication.replica import ReplicationConfig
 from kafkalite.replication.replicas import Replicas
 from kafkalite.replication.throttle import Throttle, Throttles
 from kafkalite.requests.disk_threads import in_disk_thread
-from kafkalite.requests.slices import Steps, in_slices_of_task, release
+from kafkalite.requests.slices import WaitingSteps, in_slices_of_task, release
 from kafkalite.requests.topic_names import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.server.forwarded import forwarded
 from kafkalite.server.gates import Gates
@@ -160,7 +160,7 @@ class QuorumBroker(Broker):
                     "id of the controllers' cluster, does it"
                 )
 
-    def _publish(self, committed: Committed) -> Steps[None]:
+    def _publish(self, committed: Committed) -> WaitingSteps[None]:
         """Take in what is committed."""
         changes = yield from self.cluster.changes_of(
             committed.records, is_snapshot=committed.is_snapshot

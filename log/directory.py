@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from pathlib import Path
 
 from kafkalite.log.checkpoints import (
@@ -79,7 +79,7 @@ class LogDirectory:
         self.flush_requests = FlushRequests()
         self._lock = lock
         self._on_failure = on_failure
-        # Logs an error that passes (a full disk) once for all logs here.
+        # Of an error that passes (a full disk): once for all logs here.
         self._trouble = SaidOnce(str(path), _logger, logging.WARNING)
         self._deleted = DeletedLogs(
             self.files,
@@ -142,8 +142,6 @@ class LogDirectory:
     def __repr__(self) -> str:
         return f"LogDirectory({str(self.path)!r}, {len(self.logs)} logs)"
 
-    # -- logs
-
     def partitions(self) -> list[StoredPartition]:
         """The partitions that have a directory here. Directories of deleted logs are removed.
 
@@ -160,11 +158,11 @@ class LogDirectory:
             if parsed is None:
                 self._deleted.add_directory(path)
                 continue
+            topic_id = None
             try:
                 topic_id = read_topic_id(self.files, path / PARTITION_METADATA)
             except CorruptCheckpoint as error:
                 _logger.warning("%s", error)
-                topic_id = None
             if topic_id is not None:
                 self._found_topic_ids[name] = topic_id
             found.append(StoredPartition(*parsed, topic_id, path, current_name != name))
@@ -286,7 +284,11 @@ class LogDirectory:
     def move_deleted(self) -> Iterator[object]:
         """Rename the directories of the logs that were deleted, one a step; then forget them."""
         yield from self._deleted.move_away()
-        yield from self._said(self._checkpoints.forgotten())
+        yield from self.forgetting()
+
+    def forgetting(self, topics: Container[str] | None = None) -> Iterator[DiskWait | None]:
+        """Have the files forget logs that were deleted, if there are some (of these topics)."""
+        return self._said(self._checkpoints.forgotten(topics))
 
     def remove_deleted(self) -> Iterator[object]:
         """Remove the deleted logs whose delay has passed, one a step."""
@@ -314,8 +316,6 @@ class LogDirectory:
                 if log is not None:
                     yield key, log
 
-    # -- checkpoints, closing
-
     def checkpoint(self) -> None:
         """Write the three checkpoints. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         try:
@@ -332,9 +332,8 @@ class LogDirectory:
     def keeping_starts(self, logs: Iterable[Log]) -> Iterator[DiskWait | None]:
         """Have a crash find these logs beginning where they begin now. Steps and errors as above:
         a full disk must not keep records from being deleted."""
-        return self._said(
-            self._checkpoints.starts(((log.topic, log.partition), log) for log in logs)
-        )
+        keyed = (((log.topic, log.partition), log) for log in logs)
+        return self._said(self._checkpoints.starts(keyed))
 
     def _said(self, writes: Iterator[Callable[[], None] | None]) -> Iterator[DiskWait | None]:
         try:
@@ -356,8 +355,7 @@ class LogDirectory:
         try:
             for _ in self.move_deleted():
                 yield None
-            logs = [log for _, log in self.all_logs]
-            is_clean = yield from close_logs(logs, self.files)
+            is_clean = yield from close_logs([log for _, log in self.all_logs], self.files)
             if self.failure is None:
                 yield from self._checkpoint_and_mark(is_clean)
         finally:
@@ -365,8 +363,7 @@ class LogDirectory:
 
     def abandoning(self) -> Generator[None]:
         """Unlock, then close all files as they are, as if the process was killed. Nothing may write
-        to them any more.
-        """
+        to them any more."""
         self._lock.release()
         yield
         for logs in (self.logs, self.future_logs):

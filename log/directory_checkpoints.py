@@ -7,7 +7,7 @@ ReplicaManager.checkpointHighWatermarks.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -69,10 +69,10 @@ class DirectoryCheckpoints:
             for write in self.forgotten():
                 write()
 
-    def forgotten(self) -> Iterator[Callable[[], None]]:
-        """Functions that bring the files up to date, as `steps`, if a log was forgotten: a new one
-        of its name must not be opened with its offsets after a crash."""
-        if self._forgotten:
+    def forgotten(self, topics: Container[str] | None = None) -> Iterator[Callable[[], None]]:
+        """Functions that bring the files up to date, as `steps`, if a log was forgotten (of one of
+        these topics): a new one of its name must not be opened with its offsets after a crash."""
+        if any(topics is None or topic in topics for topic, _ in self._forgotten):
             yield from self._writing()
 
     def steps(

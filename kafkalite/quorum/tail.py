@@ -11,7 +11,7 @@ import trio
 from kafkalite.log.loggers import logger_of
 from kafkalite.peers.link import Address, Connect, Link, PeerGone
 from kafkalite.quorum.observer import Committed, Observer, Refused, Step
-from kafkalite.requests.slices import Steps, in_slices_of_task
+from kafkalite.requests.slices import WaitingSteps, in_slices_of_task
 from kafkalite.wire.errors import KafkaError, ProtocolViolation
 
 logger = logger_of(__name__)
@@ -22,7 +22,7 @@ _BACKOFF_SECONDS: Final = 0.05
 _REQUEST_TIMEOUT_SECONDS: Final = 2.0
 _SNAPSHOT_TIMEOUT_SECONDS: Final = 30.0
 
-Publish = Callable[[Committed], Steps[None]]
+Publish = Callable[[Committed], WaitingSteps[None]]
 
 
 class MetadataTail:
@@ -97,7 +97,7 @@ class MetadataTail:
             self._complaints.clear()
             self.caught_up.set()
 
-    def _published(self) -> Steps[None]:
+    def _published(self) -> WaitingSteps[None]:
         for committed in self._observer.committed():
             if committed is not None:
                 yield from self._publish(committed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Generator, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
@@ -244,6 +244,13 @@ class PartitionLogs:
         if self._offline.pop(name, None) is not None:
             logger.info("partition %s is back", name)
         return log
+
+    def forgetting(self, topics: Container[str]) -> Generator[DiskWait | None]:
+        """Have the disk forget deleted logs of these topics, before new ones of their names are
+        opened, which would wait for it."""
+        for directory in self.manager.directories:
+            if directory.failure is None:
+                yield from directory.forgetting(topics)
 
     def keeping_starts(self, logs: Sequence[Log]) -> Generator[DiskWait | None]:
         """Have a crash find logs beginning where they begin now: what was deleted stays deleted."""

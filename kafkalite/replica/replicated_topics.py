@@ -186,7 +186,7 @@ class ReplicatedTopics(Topics):
             self._opened[topic.topic_id] = opened
             self._take_in(state)
 
-    def taking_in(self, changes: Sequence[object], offset: int) -> Steps[None]:
+    def taking_in(self, changes: Sequence[object], offset: int) -> WaitingSteps[None]:
         """Take in what the controllers decided (see ObservedCluster.taking_in).
 
         The logs of new partitions are opened before anything is seen of them, those of topics that

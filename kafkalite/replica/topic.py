@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
@@ -41,6 +41,10 @@ class PartitionLogs(Protocol):
     ) -> Log:
         """The log of a partition, new or as it was; `assigned` are its directories in the
         metadata."""
+        ...
+
+    def forgetting(self, topics: Container[str]) -> Generator[Callable[[], None] | None]:
+        """Have the disk forget deleted logs of these topics: call what is yielded."""
         ...
 
     def all_placed(self) -> None:

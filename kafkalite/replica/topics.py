@@ -251,8 +251,9 @@ class Topics:
         yield from release([records])
         yield from self._cluster.catching_up_with(alive)
 
-    def opening_ahead(self, changes: Sequence[object]) -> Steps[None]:
+    def opening_ahead(self, changes: Sequence[object]) -> WaitingSteps[None]:
         """Open the partitions that are to come, unless an older topic still has the name."""
+        yield from self._logs.forgetting({t.name for t in changes if isinstance(t, TopicRecord)})
         self._was_configured = False
         topics: dict[UUID, Topic] = {}
         configs: dict[str, dict[str, str]] = {}
@@ -270,8 +271,8 @@ class Topics:
                 opened = self._opened[change.topic_id] = []
                 config_on = log_configs(self._cluster.config, topic)
                 for index, each in enumerate(change.states, len(topic.partitions)):
-                    config = config_on(each.leader_id)
-                    opened.append(self._open_partition(topic, index, each, config))
+                    on = config_on(each.leader_id)
+                    opened.append(self._open_partition(topic, index, each, on))
                     yield
 
     # Consequences of a change
@@ -352,9 +353,8 @@ class Topics:
         for topic in list(self.by_name.values()):
             for partition in topic.partitions:
                 if partition.log.may_come_back and not partition.is_deleted:
-                    state = topic.states[partition.index]
-                    config = self._log_config(topic, state)
-                    log = self._open_log(topic, partition.index, state, config)
+                    at = topic.states[partition.index]
+                    log = self._open_log(topic, partition.index, at, self._log_config(topic, at))
                     if log.offline_reason is None:
                         partition.log_moved(log)
                         has_changed = True

@@ -258,3 +258,26 @@ def test_the_checkpoints_of_very_many_logs_take_small_steps(tmp_path: Path) -> N
             assert count >= MANY
             assert longest < MOST_SECONDS
         empty(directory)
+
+
+def test_a_new_log_waits_for_no_disk_if_the_files_have_forgotten_its_name(tmp_path: Path) -> None:
+    class Counting(Files):
+        synced = 0
+
+        def sync(self, descriptor: int) -> None:
+            self.synced += 1
+            super().sync(descriptor)
+
+    files = Counting()
+    with opened(tmp_path, open_files=OpenFiles(files=files)) as directory:
+        for topic in ("t", "u"):
+            append(directory.open_log(topic, 0, LogConfig()), b"x")
+        directory.checkpoint()
+        directory.delete_log("t", 0)
+        assert not list(directory.forgetting({"u", "v"}))
+        waits = list(directory.forgetting({"t", "v"}))
+        assert waits
+        assert all(isinstance(wait, DiskWait) for wait in waits)
+        synced = files.synced
+        directory.open_log("t", 0, LogConfig())
+        assert files.synced == synced

@@ -212,3 +212,23 @@ async def test_the_controller_does_not_wait_for_the_disk_in_the_loop(
         await until(lambda: topic.states[0].leader_id == 1)
         assert syncs.threads
         assert threading.main_thread().name not in syncs.threads
+
+
+async def test_a_topic_of_a_deleted_one_s_name_waits_for_the_disk_in_threads(
+    tmp_path: Path, connect: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checkpoints must not have the deleted one's offsets any more."""
+    syncs = Syncs(monkeypatch)
+    topics = [CreatableTopic(name="t", num_partitions=1, replication_factor=1)]
+    async with test_broker({"log.dirs": str(tmp_path)}) as broker:
+        client = await connect(broker)
+        create = CreateTopicsRequest(topics=topics, timeout_ms=60_000)
+        delete = DeleteTopicsRequest(topic_names=["t"], timeout_ms=60_000)
+        await client.ask(create, 7)
+        for directory in broker._running.services.logs.manager.directories:
+            directory.checkpoint()
+        await client.ask(delete, 5)
+        syncs.threads.clear()
+        assert (await client.ask(create, 7)).topics[0].error_code == ErrorCode.NONE
+        assert syncs.threads
+        assert threading.main_thread().name not in syncs.threads
