@@ -91,18 +91,14 @@ class StoredPartition(NamedTuple):
 
 
 def future_directory(topic: str, partition: int) -> str:
-    """A name for a log on its way into a data directory: `topic-partition.<unique>-future`.
-
-    As in Kafka, a long topic name is cut so that the file system takes the name. A start finds no
-    topic of a cut name, and does not go on with the move.
-    """
-    return _marked_directory(f"{topic}-{partition}", FUTURE_DIRECTORY_SUFFIX)
+    """A name for a log on its way into a data directory: `topic-partition.<unique>-future`."""
+    return f"{topic}-{partition}.{uuid.uuid4().hex}{FUTURE_DIRECTORY_SUFFIX}"
 
 
 def deleted_directory(name: str) -> str:
     """A name for the directory of a log on its way out: `topic-partition.<unique>-delete`.
 
-    A long topic name is cut.
+    As in Kafka, a long topic name is cut so that the file system takes the name.
     """
     return _marked_directory(name, DELETED_DIRECTORY_SUFFIX)
 
