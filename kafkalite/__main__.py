@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafkalite import __version__, version_and_build
-from kafkalite.config.flags import Parser, a_path, add_settings, mistake
+from kafkalite.config.flags import Parser, a_host, a_path, add_settings, mistake
 from kafkalite.config.ready_file import own_path, remove, write
 from kafkalite.config.standard_streams import open_missing, say, written
 
@@ -51,7 +51,7 @@ def flags_of_the_broker() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--config", metavar="FILE", type=a_path, help="a server.properties")
-    parser.add_argument("--host", help=f"host to listen on (default {_DEFAULT_HOST})")
+    parser.add_argument("--host", type=a_host, help=f"host to listen on (default {_DEFAULT_HOST})")
     parser.add_argument(
         "--port", type=_port, help=f"port to listen on (default {_DEFAULT_PORT}; 0: any free one)"
     )
