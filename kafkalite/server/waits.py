@@ -50,10 +50,11 @@ class Waits:
             self._loop.resume(self._watched, suspended)
 
     def is_over(self, suspended: SuspendedRequest | None) -> bool:
-        """True if the loop's call is for the wait that there is now, and not for an earlier one."""
+        """True if the wait that there is now is over; the loop's call may be for an earlier one."""
         if suspended is None:
             self._is_queued = False
-        return suspended is self._channel.suspended
+            return self._channel.suspended is None
+        return suspended is self._channel.suspended and suspended.is_over()
 
     def interrupt(self) -> None:
         """Go on with the request that waits, although its condition does not hold."""
