@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from kafkalite.group_coordinator.timers import Timer
@@ -32,7 +33,10 @@ class Waits:
         deadline = channel.muted_until
         if channel.suspended is not None:
             deadline = channel.suspended.deadline
-        if deadline:
+        if deadline == inf:
+            if self._timer is not None:  # it may be that of an earlier wait
+                self._timer.cancel()
+        elif deadline:
             if self._timer is None:
                 self._timer = Timer(self._deadline_passed)
             self._loop.set_timer(self._timer, deadline)
