@@ -18,7 +18,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Parked(Protocol[T_co]):
-    """What is answered now or later (group_coordinator/pending_response.py)."""
+    """A request that is answered now or later (group_coordinator/pending_response.py)."""
 
     @property
     def is_answered(self) -> bool: ...

@@ -1,7 +1,7 @@
 """The ACL entries on one type of resource, found by the resource's name, by principal, or both.
 
-There may be fifty thousand, each on another resource or all on one. Nobody looks through all of
-them to decide about one principal and one resource.
+There may be fifty thousand, each on another resource or all on one. Not all of them are looked at
+to decide about one principal and one resource.
 """
 
 from __future__ import annotations
