@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.log.errors import TakesLong
 from kafkalite.requests.large_groups import steps_in_turn
-from kafkalite.requests.request_memory import give_back
+from kafkalite.requests.parked import response_of
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -32,10 +32,7 @@ async def handle(
         turns = services.group_coordinator.consumer.turns
         steps = classic.join_in_steps(context, request)
         parked = await steps_in_turn(turns, request.group_id, steps, context)
-    if not parked.is_answered:
-        await context.connection.move_to_task()
-        give_back()
-    response = await parked.response()
+    response = await response_of(parked, context)
     context.heard_of(request.group_id, response.member_id)
     if context.api_version < NULL_PROTOCOL_NAME_SINCE:
         response.protocol_name = response.protocol_name or ""
