@@ -39,7 +39,7 @@ async def handle(
     services: Services, context: RequestContext, request: ShareAcknowledgeRequest
 ) -> ShareAcknowledgeResponse:
     try:
-        member = member_of(services, request.group_id, request.member_id)
+        member = member_of(request.group_id, request.member_id)
         partitions = services.share.partitions
         epoch = request.share_session_epoch
         if epoch == INITIAL_EPOCH:
@@ -82,10 +82,8 @@ def are_many(topics: Sequence[Any]) -> bool:
     )
 
 
-def member_of(services: Services, group_id: str | None, member_id: str | None) -> SessionKey:
-    """The member that asks. Raises KafkaError: UNSUPPORTED_VERSION, INVALID_REQUEST."""
-    if not services.serves_groups("share"):
-        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+def member_of(group_id: str | None, member_id: str | None) -> SessionKey:
+    """The member that asks. Raises KafkaError(INVALID_REQUEST)."""
     if group_id is None or member_id is None or not is_share_member_id(member_id):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     return SessionKey(group_id, member_id)

@@ -61,8 +61,6 @@ def _answer(
     topology: Topology | None,
 ) -> Answer | Coroutine[Any, Any, Answer]:
     try:
-        if not services.serves_groups("streams"):
-            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         if topology is not None:
             check_topic_names(topology)
     except KafkaError as refused:
