@@ -23,12 +23,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
+
+if TYPE_CHECKING:
+    from kafkalite.requests.context import RequestContext
 
 NO_PRODUCER_ID: Final = -1
 NO_EPOCH: Final = -1
@@ -39,6 +43,14 @@ LAST_EPOCH_OF_CLIENTS: Final = MAX_EPOCH - 1
 
 VERSION_1: Final = 0  # what a client of the first generation is recorded as
 VERSION_2: Final = 2
+
+# The first versions whose clients know PRODUCER_FENCED.
+_FENCED_SINCE: Final[Mapping[ApiKey, int]] = {
+    ApiKey.INIT_PRODUCER_ID: 4,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 2,
+    ApiKey.ADD_OFFSETS_TO_TXN: 2,
+    ApiKey.END_TXN: 2,
+}
 
 Partitions = Mapping[str, frozenset[int]]
 """The partitions of a transaction: the indexes by topic, at least one of each."""
@@ -206,8 +218,9 @@ def check_producer(transaction: Transaction, producer_id: int, producer_epoch: i
         raise KafkaError(ErrorCode.PRODUCER_FENCED)
 
 
-def code_of(refused: KafkaError, *, knows_fenced: bool) -> ErrorCode:
-    """The code to answer with: older clients know no PRODUCER_FENCED (KIP-588)."""
+def code_of(refused: KafkaError, context: RequestContext) -> ErrorCode:
+    """The code to answer a request with: older clients know no PRODUCER_FENCED (KIP-588)."""
+    knows_fenced = context.api_version >= _FENCED_SINCE[context.api_key]
     if refused.code is ErrorCode.PRODUCER_FENCED and not knows_fenced:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return refused.code
