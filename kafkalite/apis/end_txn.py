@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import (
-    NO_EPOCH,
-    NO_PRODUCER_ID,
     VERSION_1,
     VERSION_2,
     code_of,
@@ -21,6 +19,7 @@ from kafkalite.requests.context import RequestContext
 from kafkalite.wire.api_keys import END_TXN_OF_V2_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.end_txn import EndTxnRequestRow, EndTxnResponseRow
+from kafkalite.wire.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
@@ -39,5 +38,5 @@ def handle(
             client_version=version,
         )
     except KafkaError as error:
-        return 0, code_of(error, context), NO_PRODUCER_ID, NO_EPOCH
+        return 0, code_of(error, context), NO_PRODUCER_ID, NO_PRODUCER_EPOCH
     return 0, ErrorCode.NONE, producer_id, producer_epoch

@@ -30,13 +30,11 @@ from msgspec.structs import replace
 
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
 
-NO_PRODUCER_ID: Final = -1
-NO_EPOCH: Final = -1
-NO_TIMESTAMP: Final = -1
 # The largest epoch is kept for fencing: no client ever gets it.
 MAX_EPOCH: Final = 2**15 - 1
 LAST_EPOCH_OF_CLIENTS: Final = MAX_EPOCH - 1
@@ -118,7 +116,7 @@ class Transaction(Struct, frozen=True):
     partitions: Partitions = NO_PARTITIONS
     start_timestamp_ms: int = NO_TIMESTAMP
     last_update_timestamp_ms: int = NO_TIMESTAMP
-    last_producer_epoch: int = NO_EPOCH
+    last_producer_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
     client_version: int = VERSION_1
@@ -166,10 +164,10 @@ def initialized(
         if expected is not None and expected[1] != epoch:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         producer_id = new_producer_id()
-        next_epoch, last_epoch = 0, NO_EPOCH if expected is None else epoch
+        next_epoch, last_epoch = 0, NO_PRODUCER_EPOCH if expected is None else epoch
     elif expected is None:
-        next_epoch, last_epoch = epoch + 1, NO_EPOCH
-    elif epoch in (NO_EPOCH, expected[1]):
+        next_epoch, last_epoch = epoch + 1, NO_PRODUCER_EPOCH
+    elif epoch in (NO_PRODUCER_EPOCH, expected[1]):
         next_epoch, last_epoch = epoch + 1, epoch
     elif expected[1] == transaction.last_producer_epoch:
         next_epoch, last_epoch = epoch, transaction.last_producer_epoch
@@ -193,7 +191,7 @@ def check_expected(transaction: Transaction, expected: tuple[int, int] | None) -
 
     Its epoch is checked later.
     """
-    if expected is None or transaction.producer_epoch == NO_EPOCH:
+    if expected is None or transaction.producer_epoch == NO_PRODUCER_EPOCH:
         return
     producer_id, epoch = expected
     if producer_id == transaction.producer_id:
