@@ -15,7 +15,7 @@ from kafkalite.replica.share.acknowledgement import RequestFailed
 from kafkalite.replica.share.acknowledging import Outcomes, Saying, acknowledging
 from kafkalite.replica.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey
 from kafkalite.requests.slices import Steps, batches, few_or_in_slices
-from kafkalite.wire.error_messages import message_of
+from kafkalite.wire.error_messages import words_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.share_acknowledge import (
     LeaderIdAndEpoch,
@@ -103,7 +103,7 @@ def _response(
             if error is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 topic = services.topics.by_id(where.topic_id)
                 if topic is not None:
-                    answer.error_message = message_of(error)
+                    answer.error_message = words_of(error)
                     leader = topic.partitions[where.partition].current_leader(leaders)
                     answer.current_leader = LeaderIdAndEpoch(*leader)
             answers = topics.get(where.topic_id)

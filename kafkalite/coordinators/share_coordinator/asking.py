@@ -12,7 +12,7 @@ from uuid import UUID
 
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.requests.slices import Steps, cut
-from kafkalite.wire.error_messages import message_of
+from kafkalite.wire.error_messages import words_of
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -74,12 +74,12 @@ def ask_each(
             share.coordinator.log.check_coordinator(key, context.node_id)
         except KafkaError as error:
             verb = context.api_key.name.lower().replace("_", " ")
-            words = f"Unable to {verb}: {message_of(error)}"
+            words = f"Unable to {verb}: {words_of(error)}"
             return answer(error_code=error.code, error_message=words)
         try:
             return answer(**(work(key, asked) or {}))
         except KafkaError as error:
-            return answer(error_code=error.code, error_message=message_of(error))
+            return answer(error_code=error.code, error_message=words_of(error))
 
     results: dict[UUID, dict[int, object]] = {}
     for topic in request.topics:
