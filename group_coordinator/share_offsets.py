@@ -67,9 +67,9 @@ class ShareGroupOffsets:
         self._states = states
 
     @property
-    def seen_next_door(self) -> SeenStates | None:
+    def seen_here(self) -> SeenStates | None:
         """The states to `describe`, if they are kept in this process."""
-        return self._states.keeper.next_door
+        return self._states.keeper.seen_here
 
     async def seen(
         self, context: Context, request: DescribeShareGroupOffsetsRequestGroup

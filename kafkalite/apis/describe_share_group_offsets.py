@@ -28,9 +28,9 @@ async def handle(
     names = (topic.topic_name for group in request.groups for topic in group.topics or ())
     await services.share.make_ready(context, names)
     offsets = services.group_coordinator.share.offsets
-    next_door = offsets.seen_next_door
-    if next_door is not None:
-        describe = partial(offsets.describe, context, seen=next_door)
+    seen_here = offsets.seen_here
+    if seen_here is not None:
+        describe = partial(offsets.describe, context, seen=seen_here)
         groups = await in_slices(mapped_in_steps(describe, request.groups), context)
         return DescribeShareGroupOffsetsResponse(groups=groups)
     described: list[DescribeShareGroupOffsetsResponseGroup] = []

@@ -2,7 +2,7 @@
 
 A partition's leader, or a group's coordinator, asks the transaction's coordinator before the first
 batch, and appends when that has answered. In one process there is no such gate: the handlers ask
-the coordinator next door. Source: ReplicaManager.handleProduceAppend and
+the coordinator beside them. Source: ReplicaManager.handleProduceAppend and
 maybeSendPartitionsToTransactionCoordinator.
 """
 
