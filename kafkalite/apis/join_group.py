@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
-NULL_PROTOCOL_NAME_SINCE: Final = 7
+_NULL_PROTOCOL_NAME_SINCE: Final = 7
 
 
 async def handle(
@@ -34,7 +34,7 @@ async def handle(
         parked = await steps_in_turn(turns, request.group_id, steps, context)
     response = await response_of(parked, context)
     context.heard_of(request.group_id, response.member_id)
-    if context.api_version < NULL_PROTOCOL_NAME_SINCE:
+    if context.api_version < _NULL_PROTOCOL_NAME_SINCE:
         response.protocol_name = response.protocol_name or ""
     elif response.error_code != ErrorCode.NONE or not response.protocol_name:
         response.protocol_name = None  # also of members who share a protocol without a name

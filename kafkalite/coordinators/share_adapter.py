@@ -1,7 +1,7 @@
 """Share groups in the broker: the share coordinator, the share partitions, their tasks.
 
 Both are made, and imported, when the first request needs them. Here they meet: in one process
-leaders of share partitions and the group coordinator ask the share coordinator next door. Among
+leaders of share partitions and the group coordinator ask the share coordinator itself. Among
 several processes they ask it by the network, wherever it is (share_persister.py). If states are not
 to be kept, neither is asked (unkept_share_states.py).
 """

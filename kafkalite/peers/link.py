@@ -124,7 +124,9 @@ class Link:
         self._address = address
         self._exchange = exchange = Exchange(self._name)
         self._connection = made = await self._connect(address)
-        exchange.greeted(await exchanged(made.stream, exchange, exchange.greeting()))
+        exchange.versions_received(
+            await exchanged(made.stream, exchange, exchange.versions_request())
+        )
         return made.stream
 
     async def _drop(self) -> None:
