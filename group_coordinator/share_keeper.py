@@ -78,6 +78,19 @@ class StatesNextDoor(SeenStates, Protocol):
     def delete_state(self, group_id: str, topic_id: UUID, partition: int) -> None: ...
 
 
+class Loading(Protocol):
+    """The loading of a share coordinator in this process, after a start or an election."""
+
+    @property
+    def is_under_way(self) -> bool:
+        """True if there are states that cannot be asked for yet; begins to load what is due."""
+        ...
+
+    async def ended(self) -> None:
+        """Wait in a task until states can be asked for, but not for ever."""
+        ...
+
+
 class LongWork(Protocol):
     """Runs what is too long to be done at once."""
 
@@ -96,23 +109,34 @@ class LongWork(Protocol):
 class KeeperNextDoor:
     """The keeper over a share coordinator in this process.
 
-    It does not wait, except for many partitions, each of which takes 70 microseconds: `long_work`
-    has them done in slices, in a task. Without it all are done at once.
+    It waits for two things only. Many partitions, each of which takes 70 microseconds, are done in
+    slices, in a task, by `long_work`. States that are still being loaded are waited for, as those
+    on other brokers are. Without `long_work` all is done at once.
     """
 
-    def __init__(self, states: StatesNextDoor, long_work: LongWork | None = None) -> None:
+    def __init__(
+        self,
+        states: StatesNextDoor,
+        long_work: LongWork | None = None,
+        loading: Loading | None = None,
+    ) -> None:
         self._states = states
         self._long_work = long_work
+        self._loading = loading
 
     @property
     def seen_here(self) -> SeenStates | None:
         return self._states
 
     def soon(self, work: Work, count: int) -> None:
-        if count <= AT_ONCE or self._long_work is None:
+        if self._long_work is None or (count <= AT_ONCE and not self._has_to_load):
             finished(work())
         else:
             self._long_work.start(work)
+
+    @property
+    def _has_to_load(self) -> bool:
+        return self._loading is not None and self._loading.is_under_way
 
     async def by_thread(self, work: Callable[[], None]) -> None:
         if self._long_work is None:
@@ -139,6 +163,8 @@ class KeeperNextDoor:
         return await self._ask_each(partial(self._states.delete_state, group_id), partitions)
 
     async def _ask_each(self, ask: Callable[[UUID, int], None], partitions: Partitions) -> Refusals:
+        if self._loading is not None and self._loading.is_under_way:
+            await self._loading.ended()
         return await self.in_steps(_asking(ask, partitions), count_of(partitions))
 
     async def seen(self, group_id: str, partitions: Partitions) -> SeenStates:

@@ -1,15 +1,17 @@
 """Coordinators load the partitions they are elected for, one after the other, in slices.
 
 Their clients hear COORDINATOR_LOAD_IN_PROGRESS meanwhile, and others are served. A broker that is
-alone loads at once whatever is quick, so that its clients rarely hear it. Source:
-CoordinatorRuntime.scheduleLoadOperation.
+alone loads at once whatever is quick, so that its clients rarely hear it. Who asks for share states
+in the same process waits for them, as others ask again (share_state_requests.py): members and tools
+would take a refusal for an error, or for no offset. Source: CoordinatorRuntime's
+scheduleLoadOperation, PersisterStateManager.
 """
 
 from __future__ import annotations
 
 from math import inf
 from time import monotonic
-from typing import Final
+from typing import Final, Protocol
 
 import trio
 
@@ -20,6 +22,9 @@ from kafkalite.requests.slices import WaitingSteps, in_slices_of_task
 PROMPT_SECONDS: Final = 0.2
 # A partition is loaded at once if that takes no longer, however much was loaded before.
 _LEAST_SECONDS: Final = 0.002
+# The longest wait for what is being loaded; a refusal comes after it.
+_PATIENCE_SECONDS: Final = 15.0
+_PAUSE_SECONDS: Final = 0.01
 
 
 class Loader:
@@ -54,3 +59,30 @@ class Loader:
         """Load for ever."""
         async for steps in self._receive:
             await in_slices_of_task(steps)
+
+
+class Loaded(Protocol):
+    """One whose state is loaded: to ask `is_loading` begins what is due."""
+
+    @property
+    def is_loading(self) -> bool: ...
+
+
+class Loading:
+    """The loading of these, for those who ask for them next door."""
+
+    def __init__(self, loaded: Loaded) -> None:
+        self._loaded = loaded
+
+    @property
+    def is_under_way(self) -> bool:
+        """True if something cannot be asked for yet; begins to load what is due."""
+        return self._loaded.is_loading
+
+    async def ended(self) -> None:
+        """Wait in a task until nothing is being loaded, or for as long as is worth it."""
+        until = trio.current_time() + _PATIENCE_SECONDS
+        while True:
+            if not self._loaded.is_loading or trio.current_time() > until:
+                return
+            await trio.sleep(_PAUSE_SECONDS)

@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 import trio
 
 from kafkalite.config.choices import keeps_share_states
 from kafkalite.coordinators.group_configs import group_configs
+from kafkalite.coordinators.loading import Loading
 from kafkalite.coordinators.unstored import Unstored, for_each
 from kafkalite.requests.slices import (
     LongWork,
@@ -30,7 +31,7 @@ from kafkalite.requests.suspension import has_to_wait
 from kafkalite.requests.topic_names import SHARE_STATE_TOPIC
 from kafkalite.supervision import every, supervised
 from kafkalite.wire.compression import Compression
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
 
 if TYPE_CHECKING:
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from kafkalite.coordinators.share_settings import ShareGroupSettings
     from kafkalite.coordinators.unkept_share_states import UnkeptShareStates
     from kafkalite.group_coordinator.share_keeper import ShareStateKeeper
-    from kafkalite.replica.partition import Partition
     from kafkalite.replica.share.share_partition import SharePartitionKey, StateUpdate
     from kafkalite.replica.share.share_partitions import SharePartitions
     from kafkalite.replica.share.share_sessions import TopicPartitionId
@@ -54,9 +54,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Respond = Callable[[], T | Coroutine[Any, Any, T]]
-
-LATEST: Final = -1
-EARLIEST: Final = -2
 
 
 class ShareServices:
@@ -86,6 +83,7 @@ class ShareServices:
         self._now_ms = clock.now_ms
         self._needed = trio.Event()
         self._long_work = LongWork()
+        self._loading = Loading(self)
         self._coordinator: ShareCoordinator | None = None
         self._partitions: SharePartitions | None = None
         self._settings: ShareGroupSettings | None = None
@@ -152,6 +150,11 @@ class ShareServices:
         return self._coordinator
 
     @property
+    def is_loading(self) -> bool:
+        """True while states that this process is asked for are being loaded."""
+        return self._keeps_states and self.persister is None and self.coordinator.is_loading
+
+    @property
     def state_write_count(self) -> int:
         """The updates of states that were written since the start."""
         return 0 if self._coordinator is None else self._coordinator.write_count
@@ -170,6 +173,7 @@ class ShareServices:
     @property
     def partitions(self) -> SharePartitions:
         if self._partitions is None:
+            from kafkalite.coordinators.share_offset_lookup import find_offset
             from kafkalite.replica.share.share_partitions import SharePartitions
 
             self._partitions = SharePartitions(
@@ -191,7 +195,7 @@ class ShareServices:
             return self.persister
         from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
 
-        return KeeperNextDoor(self._states, self._long_work)
+        return KeeperNextDoor(self._states, self._long_work, self._loading)
 
     @property
     def _states(self) -> ShareServices | UnkeptShareStates:
@@ -265,12 +269,11 @@ class ShareServices:
 
     async def make_ready(self, context: RequestContext, names: Iterable[str]) -> None:
         """Create the topic of the states if it is missing and one of the topics named exists.
-
-        States may be asked for after that.
-        """
+        States may be asked for after that: those that are kept here are loaded then."""
         await context.connection.move_to_task()
         if await in_slices_of_task(self._lacks_topic(names)):
             await self._topics.ready_internal(SHARE_STATE_TOPIC, context)
+        await self._loading.ended()
 
     def _lacks_topic(self, names: Iterable[str]) -> Steps[bool]:
         if self._keeps_states and self._topics.get(SHARE_STATE_TOPIC) is None:
@@ -300,13 +303,14 @@ class ShareServices:
         if not self._keeps_states:
             return
         await self._topics.ready_internal(SHARE_STATE_TOPIC, context)
-        if self.persister is None:
-            return
         finding = self._not_open(context.node_id, group_id, wanted)
         missing = await few_or_in_slices(finding, context, is_long=is_long)
-        if missing:
+        if missing and self.persister is not None:
             await context.connection.move_to_task()
             await for_each(self.persister.fetch, missing)
+        elif missing and self._loading.is_under_way:
+            await context.connection.move_to_task()
+            await self._loading.ended()
 
     def _not_open(
         self, node_id: int, group_id: str, wanted: Sequence[TopicPartitionId]
@@ -383,19 +387,3 @@ def _key(group_id: str, topic_id: UUID, partition: int) -> SharePartitionKey:
     from kafkalite.replica.share.share_partition import SharePartitionKey
 
     return SharePartitionKey(group_id, topic_id, partition)
-
-
-def find_offset(partition: Partition, timestamp_ms: int) -> int:
-    """The offset of a timestamp, or LATEST or EARLIEST. Raises KafkaError(OFFSET_NOT_AVAILABLE)."""
-    if timestamp_ms == LATEST:
-        return partition.high_watermark
-    if timestamp_ms == EARLIEST:
-        return partition.log.log_start_offset
-    found = partition.log.offset_for_timestamp(timestamp_ms)
-    if found is None or found.offset >= partition.high_watermark:
-        raise KafkaError(
-            ErrorCode.OFFSET_NOT_AVAILABLE,
-            f"Offset for timestamp {timestamp_ms} not found for topic partition: "
-            f"{partition.topic}-{partition.index}",
-        )
-    return found.offset

@@ -89,6 +89,30 @@ async def test_many_are_asked_about_in_slices() -> None:
     assert finished(keeper.initialize_states("g", 3, few)) == {}
 
 
+class Loading:
+    """States that are being loaded until somebody has waited for them."""
+
+    is_under_way = True
+
+    async def ended(self) -> None:
+        self.is_under_way = False
+
+
+async def test_states_that_are_being_loaded_are_waited_for() -> None:
+    states, in_task, loading = ShareStates(), InTask(), Loading()
+    keeper = KeeperNextDoor(states, in_task, loading)
+
+    async def work() -> None:
+        assert await keeper.initialize_states("g", 3, {T: {0: 5}}) == {}
+
+    keeper.soon(work, 1)
+    assert (states.kept, loading.is_under_way) == ({}, True)
+    (started,) = in_task.started
+    await started()
+    assert (len(states.kept), loading.is_under_way) == (1, False)
+    assert finished(keeper.delete_states("g", {T: [0]})) == {}
+
+
 async def test_steps_about_many_are_taken_one_by_one() -> None:
     in_task = InTask()
     for keeper, count, taken in (

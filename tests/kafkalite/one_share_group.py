@@ -9,7 +9,8 @@ from uuid import UUID
 
 from kafkalite.clock import SystemClock
 from kafkalite.cluster.topic_creation import NewTopic
-from kafkalite.coordinators.share_adapter import ShareServices, find_offset
+from kafkalite.coordinators.share_adapter import ShareServices
+from kafkalite.coordinators.share_offset_lookup import find_offset
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.share.acquisition import Wanted
 from kafkalite.replica.share.share_partition import SharePartitionKey

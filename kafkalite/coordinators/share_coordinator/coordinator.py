@@ -199,6 +199,12 @@ class ShareCoordinator:
         for _ in self._shards_here():
             pass
 
+    @property
+    def is_loading(self) -> bool:
+        """True while partitions are being loaded; begins that where it is due."""
+        self.leaders_changed()
+        return any(not shard.is_loaded for shard in self._shards.values())
+
     def _shards_here(self) -> Iterator[Shard]:
         """The partitions that are loaded here. Begins to load those that should be and are not."""
         for index in range(self.log.partition_count):

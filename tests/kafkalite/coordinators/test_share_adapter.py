@@ -15,7 +15,6 @@ import trio
 import trio.testing
 
 from kafkalite.coordinators.coordinator_log import decoded_records_of
-from kafkalite.coordinators.share_adapter import EARLIEST, LATEST, find_offset
 from kafkalite.coordinators.share_coordinator import state_log
 from kafkalite.log.log import Log
 from kafkalite.replica.share.share_partition import StateUpdate
@@ -40,7 +39,7 @@ from kafkalite.wire.messages.describe_share_group_offsets import (
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatRequest
 from tests.kafkalite.held_disk import HeldDisk
-from tests.kafkalite.one_share_group import GROUP, NOW_MS, OneShareGroup, one_share_group
+from tests.kafkalite.one_share_group import GROUP, OneShareGroup, one_share_group
 
 
 @pytest.fixture
@@ -177,17 +176,6 @@ def test_the_end_that_consumers_see(group: OneShareGroup) -> None:
     for where in ((group.topic_id, 2), (UUID(int=9), 0)):
         refused = code(partial(group.share.latest_offset, *where))
         assert refused is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def test_an_offset_by_its_time(group: OneShareGroup) -> None:
-    group.append(b"a")
-    group.append(b"b")
-    group.partition().delete_records_before(1)
-    assert find_offset(group.partition(), LATEST) == 2
-    assert find_offset(group.partition(), EARLIEST) == 1
-    assert find_offset(group.partition(), NOW_MS - 1) == 1
-    refused = code(lambda: find_offset(group.partition(), NOW_MS + 1))
-    assert refused is ErrorCode.OFFSET_NOT_AVAILABLE
 
 
 def test_limits_follow_the_group_s_configs(group: OneShareGroup) -> None:
