@@ -53,7 +53,7 @@ class Losing:
         self._copies = copies
 
     def keep(self, name: str) -> None:
-        """What is in a log now is what the disk has of it."""
+        """The disk has what is in a log now, and nothing later."""
         for number, root in enumerate(self._roots):
             (log,) = (path for path in root.rglob(name) if path.is_dir())
             shutil.copytree(log, self._copies / f"{number}-{name}")
