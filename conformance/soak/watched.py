@@ -67,7 +67,7 @@ class Findings(logging.Filter):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
-        self._file = path.open("w", buffering=1)
+        self._file = path.open("a", buffering=1)  # another run of the broker goes on
         self._disk_waits = DiskWaits()
         self._stolen = StolenTimes()
         self._began = 0.0

@@ -48,12 +48,11 @@ Connect = Callable[[Address], Awaitable[Connection]]
 
 def _is_hung_up(stream: trio.abc.Stream) -> bool:
     """True if the other side has closed the connection, as a broker does that is started again."""
-    if isinstance(stream, trio.SSLStream):
-        return _is_hung_up(stream.transport_stream)
-    if not isinstance(stream, trio.SocketStream):
+    below: object = getattr(stream, "transport_stream", stream)  # below TLS
+    if not isinstance(below, trio.SocketStream):
         return False
     asked = select.poll()
-    asked.register(stream.socket.fileno(), select.POLLRDHUP)
+    asked.register(below.socket.fileno(), select.POLLRDHUP)
     return bool(asked.poll(0))
 
 

@@ -138,7 +138,10 @@ class ReplicatedTopics(Topics):
         return self._cluster.config.log_config(topic.configs, self._node_id)
 
     def _open_log(self, topic: Topic, index: int, state: PartitionState, config: LogConfig) -> Log:
+        failed = self._partition_logs.offline_directory_ids()
         log = super()._open_log(topic, index, state, config)
+        if self._partition_logs.offline_directory_ids() != failed:
+            return self._open_log(topic, index, state, config)  # if it is new, another takes it
         directory_id = self._partition_logs.directory_id(topic.name, index)
         assigned = assigned_here(state, self._cluster.config.node_ids)
         if directory_id is not None and [directory_id] != assigned:

@@ -2,28 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Generator, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Generator,
+    Iterable,
+    Mapping,
+    MutableSequence,
+    Sequence,
+)
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from uuid import UUID
 
-from kafkalite.cluster.image import NO_LEADER, NewPartitions
+from kafkalite.cluster.image import NO_LEADER, NewPartitions, TopicState
 from kafkalite.group_coordinator.java_hash import partition_of_key
 from kafkalite.log.loggers import logger_of
 from kafkalite.requests.slices import Steps, WaitingSteps, release
 from kafkalite.requests.topic_names import INTERNAL_TOPICS
 from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.messages.stored.config_record import ConfigRecord
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
+from kafkalite.wire.messages.stored.topic_record import TopicRecord
 
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
-    from kafkalite.cluster.image import PartitionState, TopicState
+    from kafkalite.cluster.image import PartitionState
     from kafkalite.config import BrokerConfig
     from kafkalite.log.config import LogConfig
     from kafkalite.log.log import Log
     from kafkalite.replica.partition import Partition
 
 logger = logger_of(__name__)
+
+T = TypeVar("T")
 
 TOPICS_AT_ONCE: Final = 500  # that come or go in one change
 
@@ -51,9 +64,17 @@ class PartitionLogs(Protocol):
         """Partitions that were given a directory are open now, or will never be."""
         ...
 
+    def offline_directory_ids(self) -> list[UUID]:
+        """The data directories that failed while they were in use."""
+        ...
+
     def delete(self, topic: str, index: int, log: Log) -> None:
         """Its partition is gone: close the log and remove its files."""
         ...
+
+
+class DirectoryFailed(KafkaError):
+    """A data directory failed while new logs were made. Others may take them."""
 
 
 @dataclass(slots=True, eq=False)
@@ -96,6 +117,29 @@ def without_partitions(state: TopicState, configs: Mapping[str, str]) -> Topic:
     """A topic without its partitions."""
     is_internal = state.name in INTERNAL_TOPICS
     return Topic(state.name, state.topic_id, is_internal, [], state.partitions, configs)
+
+
+def failing_in(
+    results: MutableSequence[T | KafkaError], places: Iterable[int], work: WaitingSteps[None]
+) -> WaitingSteps[None]:
+    """Do the work of some results, which tell of its error."""
+    try:
+        yield from work
+    except KafkaError as error:
+        for place in places:
+            results[place] = error
+
+
+def planned_topics(changes: Iterable[object], there: Container[str]) -> dict[UUID, Topic]:
+    """The topics that are to come, by id; not those of a name that is there."""
+    configs: dict[str, dict[str, str]] = {}
+    new: list[TopicState] = []
+    for change in changes:
+        if isinstance(change, ConfigRecord):
+            configs.setdefault(change.resource_name, {})[change.name] = change.value or ""
+        elif isinstance(change, TopicRecord) and change.name not in there:
+            new.append(TopicState(change.name, change.topic_id))
+    return {each.topic_id: without_partitions(each, configs.get(each.name, {})) for each in new}
 
 
 def assigned_here(state: PartitionState, node_ids: Collection[int]) -> list[UUID]:

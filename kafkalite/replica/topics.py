@@ -27,11 +27,14 @@ from kafkalite.log.said_once import SaidOnce
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topic import (
     TOPICS_AT_ONCE,
+    DirectoryFailed,
     PartitionLogs,
     Topic,
     assigned_here,
     deleting,
+    failing_in,
     log_configs,
+    planned_topics,
     telling_of_growth,
     without_partitions,
 )
@@ -133,7 +136,12 @@ class Topics:
         self, new_topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
         """Create topics; for each the created topic or its error."""
-        return self.changes.do(self._create_all(new_topics, validate_only=validate_only))
+        created = self._create_all(new_topics, validate_only=validate_only)
+        results = yield from self.changes.do(created)
+        for place, result in enumerate(results):
+            if isinstance(result, DirectoryFailed):
+                (results[place],) = yield from self.creating_all([new_topics[place]])
+        return results
 
     def _create_all(
         self, new_topics: Sequence[NewTopic], *, validate_only: bool
@@ -160,10 +168,10 @@ class Topics:
                 records.extend(creation_records)
                 del creation_records
                 if len(planned) == TOPICS_AT_ONCE:
-                    yield from self._add_planned(records, alive, planned, results)
+                    yield from failing_in(results, planned, self._add(records, alive))
                     records, planned = [], []
             if planned:
-                yield from self._add_planned(records, alive, planned, results)
+                yield from failing_in(results, planned, self._add(records, alive))
         finally:
             self._logs.all_placed()
         return results
@@ -205,7 +213,10 @@ class Topics:
 
     def growing(self, growth: Growth, *, validate_only: bool = False) -> WaitingSteps[None]:
         """Give a topic more partitions. Raises KafkaError."""
-        return self.changes.do(self._grow(growth, validate_only=validate_only))
+        try:
+            yield from self.changes.do(self._grow(growth, validate_only=validate_only))
+        except DirectoryFailed:
+            yield from self.growing(growth)
 
     def _grow(self, growth: Growth, *, validate_only: bool) -> WaitingSteps[None]:
         alive = self._cluster.alive
@@ -216,25 +227,14 @@ class Topics:
         finally:
             self._logs.all_placed()
 
-    def _add_planned(
-        self,
-        records: list[object],
-        alive: frozenset[int],
-        planned: list[int],
-        results: list[CreatedTopic | KafkaError],
-    ) -> WaitingSteps[None]:
-        """Add topics; `planned` are their places in the results, which tell of an error."""
-        try:
-            yield from self._add(records, alive)
-        except KafkaError as error:
-            for place in planned:
-                results[place] = error
-
     def _add(self, records: list[object], alive: frozenset[int]) -> WaitingSteps[None]:
         """Open logs, then show them by the records that were planned when `alive` lived."""
         changes = yield from gathered(records)
+        failed = self._logs.offline_directory_ids()
         try:
             yield from self.opening_ahead(changes)
+            if self._logs.offline_directory_ids() != failed:
+                raise DirectoryFailed(ErrorCode.KAFKA_STORAGE_ERROR)
             yield from self._cluster.writing(records, changes)
         except KafkaError:
             for partition in chain.from_iterable(self._opened.values()):
@@ -255,16 +255,9 @@ class Topics:
         """Open the partitions that are to come, unless an older topic still has the name."""
         yield from self._logs.forgetting({t.name for t in changes if isinstance(t, TopicRecord)})
         self._was_configured = False
-        topics: dict[UUID, Topic] = {}
-        configs: dict[str, dict[str, str]] = {}
+        topics = planned_topics(changes, self.by_name)
         for change in changes:
-            if isinstance(change, ConfigRecord):
-                configs.setdefault(change.resource_name, {})[change.name] = change.value or ""
-        for change in changes:
-            if isinstance(change, TopicRecord) and change.name not in self.by_name:
-                new = TopicState(change.name, change.topic_id)
-                topics[change.topic_id] = without_partitions(new, configs.get(change.name, {}))
-            elif isinstance(change, NewPartitions):
+            if isinstance(change, NewPartitions):
                 topic = topics.get(change.topic_id) or self._by_id.get(change.topic_id)
                 if topic is None:
                     continue

@@ -65,9 +65,9 @@ class Listener(Struct):
             self.socket.close()
 
     def at_rest(self) -> Listener:
-        """Close it, and keep its port: clients are refused, and nobody else gets the port.
+        """A listener that keeps the port of this one, which is closed, and refuses all clients.
 
-        A client's own end of some connection would get it, by chance, if it was free.
+        If the port was free, some client's own end of a connection might get it by chance.
         """
         port = self.port
         self.close()

@@ -24,6 +24,7 @@ from kafkalite.log.config import LogConfig
 from kafkalite.log.files import CLEAN_SHUTDOWN
 from kafkalite.quorum_broker import QuorumBroker
 from kafkalite.server.collector import _MANY
+from kafkalite.server.start_signals import Start
 from kafkalite.server.watchdog import LONG_SECONDS
 from tests.kafkalite.test_quorum_broker import config, controllers
 from tests.kafkalite.until import until
@@ -73,7 +74,7 @@ async def opened(kind: str, root: Path) -> AsyncIterator[Broker]:
 async def test_all_logs_are_closed_in_slices(tmp_path: Path, kind: str) -> None:
     async with opened(kind, tmp_path) as broker, trio.open_nursery() as nursery:
         ready = tmp_path / "ready.json"
-        nursery.start_soon(_serve, broker, [ready], {})
+        nursery.start_soon(_serve, broker, Start(), [ready], {})
         await until(ready.exists)
         (directory,) = broker._logs.manager.directories
         fill(directory, LogConfig())
@@ -100,7 +101,7 @@ async def test_the_collector_passes_over_many_partitions_beside_a_control_port(
     with ControlledProcess(BrokerConfig(configs), temporary=True) as process:
         async with trio.open_nursery() as nursery:
             ready = tmp_path / "ready.json"
-            nursery.start_soon(_serve, process, [ready], {})
+            nursery.start_soon(_serve, process, Start(), [ready], {})
             await until(ready.exists)
             topics = process.services.topics
             topics.create(NewTopic("many", _MANY, -1))

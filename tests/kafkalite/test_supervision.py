@@ -43,7 +43,7 @@ EXCEPTIONS = {
     "server/connections.py: self.accept": "each connection is guarded by its own",
     "server/connections.py: _close_later": "waits, and closes a connection",
     "server/connections.py: function": "hands out what starts a connection's task",
-    "__main__.py: stop_on_signal": "ends the process: that is what it is for",
+    "__main__.py: stop_on_signals": "ends the process: that is what it is for",
     "__main__.py: broker.serve": "the broker itself",
 }
 EACH = "test_a_job_outlives_each_of_its_operations"

@@ -115,13 +115,15 @@ def test_a_file_that_is_gone_takes_only_its_log_along(tmp_path: Path, leads_alon
 @pytest.mark.parametrize("operation", ["make_directory", "pwrite", "rename"])
 @pytest.mark.parametrize(
     ("number", "fails"),
-    [(errno.EIO, True), (errno.EROFS, True), (errno.EACCES, True)]
-    + [(errno.ENOSPC, False), (errno.EDQUOT, False), (errno.EMFILE, False)],
+    [
+        *((number, True) for number in (errno.EIO, errno.EROFS, errno.EACCES)),
+        *((number, False) for number in (errno.ENOSPC, errno.EDQUOT, errno.EMFILE)),
+    ],
 )
 def test_a_log_that_cannot_be_made_takes_its_directory_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str, number: int, fails: bool
 ) -> None:
-    """As any write does; one that is there and cannot be read does not."""
+    """Any write does that; the reading of one log does not."""
     with opened(tmp_path) as directory:
         other = directory.open_log("t", 0, LogConfig())
 

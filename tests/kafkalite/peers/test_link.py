@@ -159,7 +159,7 @@ async def test_a_peer_that_is_gone(autojump_clock: Callable[[], None]) -> None:
 async def test_a_connection_that_was_hung_up_meanwhile_is_made_again(
     nursery: trio.Nursery,
 ) -> None:
-    """As by a broker that was started again since it was last asked."""
+    """A broker that was started again has hung up, and could answer."""
     peer = Peer(nursery)
     peer.most = 1
     (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from pathlib import Path
 from uuid import UUID
@@ -9,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from kafkalite.cluster.topic_creation import NewTopic
+from kafkalite.log.files import Files
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
@@ -130,6 +132,25 @@ async def test_a_directory_that_was_not_assigned_is_told(world: Replicated) -> N
     assert world.told == []
     world.change(replicas=[OTHER, ME], isr=[OTHER], directories=[UUID(int=0), UUID(int=0)])
     assert world.told == [(TOPIC_ID, 0, world.logs.directory_ids[0])]
+
+
+async def test_a_log_that_a_failing_directory_cannot_take_lies_in_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    with replicated(first, second) as world:
+        make = Files.make_directory
+
+        def making(files: Files, path: Path) -> None:
+            if first in path.parents:
+                raise OSError(errno.EIO, "Input/output error")
+            make(files, path)
+
+        monkeypatch.setattr(Files, "make_directory", making)
+        world.create(OTHER, OTHER, THIRD)
+        world.change(replicas=[OTHER, ME], isr=[OTHER], directories=[UUID(int=0), UUID(int=0)])
+        assert world.partition().log.directory.parent == second
+        assert world.told == [(TOPIC_ID, 0, world.logs.directory_ids[1])]
 
 
 async def test_eligible_leaders_that_are_cleared_change_their_partitions(

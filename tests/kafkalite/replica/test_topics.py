@@ -14,8 +14,13 @@ import trio
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from kafkalite.faults import errno
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.create_partitions import (
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+)
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from tests.kafkalite.first_partition import codes, produce, values
@@ -44,6 +49,30 @@ async def test_ten_thousand_partitions_with_few_descriptors(tmp_path: Path, conn
             assert len(await values(client)) == 2 * (turn + 1)
             assert len(os.listdir(f"/proc/{process.pid}/fd")) < 200
             process.kill()
+
+
+@pytest.mark.parametrize("grows", [False, True])
+async def test_logs_that_a_failing_directory_cannot_take_lie_in_another(
+    tmp_path: Path, connect: Any, grows: bool
+) -> None:
+    directories = [str(tmp_path / name) for name in "ab"]
+    async with test_broker({"log.dirs": ",".join(directories)}) as b:
+        client = await connect(b)
+        if grows:
+            await b.asynchronous.create_topic("t", partitions=2)
+        place = f"{directories[1]}/*"
+        await b.asynchronous.fault(disk="rename", file=place, times=None, do=errno("EIO"))
+        if grows:
+            grown = CreatePartitionsTopic(name="t", count=6, assignments=None)
+            answer = await client.ask(CreatePartitionsRequest(topics=[grown], timeout_ms=10_000))
+            assert answer.results[0].error_code == 0
+        else:
+            topic = CreatableTopic(name="t", num_partitions=6, replication_factor=1)
+            answer = await client.ask(CreateTopicsRequest(topics=[topic], timeout_ms=10_000))
+            assert answer.topics[0].error_code == 0
+        new = range(2, 6) if grows else range(6)
+        assert await codes(client, produce(b"v", *new)) == [0] * len(new)
+        assert {f"t-{index}" for index in new} <= {*os.listdir(directories[0])}
 
 
 SECONDS = 20
