@@ -136,13 +136,8 @@ class ShareCoordinator:
         self._check_topic(key)
         state = kept.state
         if leader_epoch not in (NO_EPOCH, kept.highest_leader_epoch):
-            write = Write(
-                state.state_epoch,
-                leader_epoch,
-                state.start_offset,
-                state.delivery_complete_count,
-                [],
-            )
+            offset, count = state.start_offset, state.delivery_complete_count
+            write = Write(state.state_epoch, leader_epoch, offset, count, [])
             record = self._record(key, kept, write, leader_epoch)
             self._append(key, shard, record, may_linger=True)
         return state
