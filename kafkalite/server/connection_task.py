@@ -13,7 +13,7 @@ import trio
 
 from kafkalite.requests import purgatory
 from kafkalite.requests.context import CloseConnection
-from kafkalite.requests.purgatory import WakeReason, Watchers
+from kafkalite.requests.purgatory import Soon, WakeReason, Watchers
 from kafkalite.requests.request_memory import give_back
 from kafkalite.requests.suspension import continued
 from kafkalite.server.channel import Channel, ChannelEvent, ChannelState
@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 
 
 class ConnectionTask:
-    """One request's task. `settle` is called when the channel's state has changed."""
+    """One request's task. `settle` is called when the channel's state has changed, and `soon` has
+    the loop look whether a wait is over."""
 
-    __slots__ = ("_channel", "_nap", "_scope", "_settle", "_transport")
+    __slots__ = ("_channel", "_nap", "_scope", "_settle", "_soon", "_transport")
 
-    def __init__(self, channel: Channel, transport: Transport, settle: Callable[[], None]) -> None:
+    def __init__(
+        self, channel: Channel, transport: Transport, settle: Callable[[], None], soon: Soon
+    ) -> None:
+        self._soon = soon
         self._channel = channel
         self._transport = transport
         self._settle = settle
@@ -80,7 +84,7 @@ class ConnectionTask:
                 channel.happened(ChannelEvent.PARK)
                 self._settle()
             try:
-                return await purgatory.wait_until(done, watched, deadline)
+                return await purgatory.wait_until(done, watched, deadline, self._soon)
             finally:
                 self._nap = None
                 if channel.state is ChannelState.TASK_PARKED:
