@@ -362,9 +362,7 @@ class Connection:
 
     def _start_task(self) -> None:
         if self._request.task is None and self._spawn is not None:
-            self._request.task = ConnectionTask(
-                self._channel, self._transport, self._settle, self._loop.soon
-            )
+            self._request.task = ConnectionTask(self._channel, self._transport, self._settle)
             try:
                 self._spawn(self._run_task, f"kafkalite.{self.context.api_key.name}")
             except RuntimeError:  # the broker has stopped

@@ -26,15 +26,11 @@ if TYPE_CHECKING:
 
 
 class ConnectionTask:
-    """One request's task. `settle` is called when the channel's state has changed, and `soon` has
-    the loop look whether a wait is over."""
+    """One request's task. `settle` is called when the channel's state has changed."""
 
-    __slots__ = ("_channel", "_nap", "_scope", "_settle", "_soon", "_transport")
+    __slots__ = ("_channel", "_nap", "_scope", "_settle", "_transport")
 
-    def __init__(
-        self, channel: Channel, transport: Transport, settle: Callable[[], None], soon: Soon
-    ) -> None:
-        self._soon = soon
+    def __init__(self, channel: Channel, transport: Transport, settle: Callable[[], None]) -> None:
         self._channel = channel
         self._transport = transport
         self._settle = settle
@@ -74,8 +70,9 @@ class ConnectionTask:
         deadline: float,
         *,
         answer_early: bool,
+        soon: Soon,
     ) -> WakeReason:
-        """Wait as Connection.wait_until says."""
+        """Wait as Connection.wait_until says. `soon` has the loop look whether it is over."""
         channel = self._channel
         if done():
             return WakeReason.DONE
@@ -84,7 +81,7 @@ class ConnectionTask:
                 channel.happened(ChannelEvent.PARK)
                 self._settle()
             try:
-                return await purgatory.wait_until(done, watched, deadline, self._soon)
+                return await purgatory.wait_until(done, watched, deadline, soon)
             finally:
                 self._nap = None
                 if channel.state is ChannelState.TASK_PARKED:

@@ -22,7 +22,7 @@ logger: Final = logger_of(__name__)
 
 
 def sendable(api: Api, context: RequestContext, request: Any, error: InvalidMessage) -> Steps[Any]:
-    """What is sent instead, as the API's handlers return it. None: nothing is."""
+    """The response that is sent instead, as the API's handlers return it. None: nothing is."""
     logger.warning(
         "%s:%s: the response to %s cannot be sent: %s",
         context.client_host,
