@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
 from kafkalite.cluster.image import TOPIC_RESOURCE, NewPartitions, PartitionState, TopicState
@@ -27,7 +28,6 @@ from kafkalite.log.loggers import logger_of
 from kafkalite.log.said_once import SaidOnce
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topic import (
-    TOPICS_AT_ONCE,
     PartitionLogs,
     Topic,
     assigned_here,
@@ -36,6 +36,7 @@ from kafkalite.replica.topic import (
     telling_of_growth,
     without_partitions,
 )
+from kafkalite.replica.topic_plans import carried_out
 from kafkalite.requests.in_turn import InTurn
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once, in_slices, release
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -50,6 +51,9 @@ if TYPE_CHECKING:
     from kafkalite.log.config import LogConfig
     from kafkalite.log.log import Log
     from kafkalite.requests.context import RequestContext
+
+A = TypeVar("A")
+T = TypeVar("T")
 
 _NOT_CREATED: Final = "an internal topic cannot be created"
 _OF_PARTITIONS: Final = (TopicRecord, NewPartitions, PartitionRecord, RemoveTopicRecord)
@@ -138,35 +142,25 @@ class Topics:
     def _create_all(
         self, new_topics: Sequence[NewTopic], *, validate_only: bool
     ) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
-        alive = self._cluster.alive
-        records: list[object] = []
-        planned: list[int] = []
-        results: list[CreatedTopic | KafkaError] = []
         try:
             yield from checking_partition_count(self._cluster.config, new_topics)
         except KafkaError as error:
             return [error] * len(new_topics)
+        plan = self._creation.records
+        return (yield from self._carry_out(new_topics, plan, validate_only=validate_only))
+
+    def _carry_out(
+        self,
+        wanted: Sequence[A],
+        plan: Callable[[A], Steps[tuple[T, list[object]]]],
+        *,
+        validate_only: bool,
+    ) -> WaitingSteps[list[T | KafkaError]]:
+        add = None if validate_only else partial(self._add, alive=self._cluster.alive)
         try:
-            for new in new_topics:
-                try:
-                    created, creation_records = yield from self._creation.records(new)
-                except KafkaError as error:
-                    results.append(error)
-                    continue
-                results.append(created)
-                if validate_only:
-                    continue
-                planned.append(len(results) - 1)
-                records.extend(creation_records)
-                del creation_records
-                if len(planned) == TOPICS_AT_ONCE:
-                    yield from self._add_planned(records, alive, planned, results)
-                    records, planned = [], []
-            if planned:
-                yield from self._add_planned(records, alive, planned, results)
+            return (yield from carried_out(wanted, plan, add))
         finally:
             self._logs.all_placed()
-        return results
 
     def create_internal(self, name: str) -> Topic:
         """The same as `creating_internal`, now."""
@@ -203,32 +197,15 @@ class Topics:
         """Delete topics that exist. Errors are of those that stay: no metadata can be written."""
         return self.changes.do(deleting(self._cluster, self._logs, self._by_id, topic_ids))
 
-    def growing(self, growth: Growth, *, validate_only: bool = False) -> WaitingSteps[None]:
-        """Give a topic more partitions. Raises KafkaError."""
-        return self.changes.do(self._grow(growth, validate_only=validate_only))
+    def growing_all(
+        self, growths: Sequence[Growth], *, validate_only: bool = False
+    ) -> WaitingSteps[list[KafkaError | None]]:
+        """Give topics more partitions; for each its error, or None. None is named twice."""
+        plan = self._planned_growth
+        return self.changes.do(self._carry_out(growths, plan, validate_only=validate_only))
 
-    def _grow(self, growth: Growth, *, validate_only: bool) -> WaitingSteps[None]:
-        alive = self._cluster.alive
-        try:
-            records = yield from self._creation.growth_records(growth)
-            if not validate_only:
-                yield from self._add(records, alive)
-        finally:
-            self._logs.all_placed()
-
-    def _add_planned(
-        self,
-        records: list[object],
-        alive: frozenset[int],
-        planned: list[int],
-        results: list[CreatedTopic | KafkaError],
-    ) -> WaitingSteps[None]:
-        """Add topics; `planned` are their places in the results, which tell of an error."""
-        try:
-            yield from self._add(records, alive)
-        except KafkaError as error:
-            for place in planned:
-                results[place] = error
+    def _planned_growth(self, growth: Growth) -> Steps[tuple[None, list[object]]]:
+        return None, (yield from self._creation.growth_records(growth))
 
     def _add(self, records: list[object], alive: frozenset[int]) -> WaitingSteps[None]:
         """Open logs, then show them by the records that were planned when `alive` lived."""
