@@ -15,7 +15,11 @@ from kafkalite.group_coordinator.consumer_checks import check_request
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.heartbeat_checks import group_not_found
-from kafkalite.group_coordinator.large_groups import PER_MEMBER, LargeGroupRequests
+from kafkalite.group_coordinator.large_groups import (
+    PER_MEMBER,
+    LargeGroupRequests,
+    has_many_members,
+)
 from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.modern_member import JOIN_EPOCH
 from kafkalite.group_coordinator.protocol_change import ProtocolChange, Upgrade
@@ -128,7 +132,7 @@ class ConsumerGroupRequests(
             group = self._shards.seen(group_id, context.node_id)
             default = self._config.group_consumer_assignors[0]
             known = existing(ConsumerGroup, group_id, group)
-            if self._are_many(known.subscribed_topics):
+            if has_many_members(known) or self._are_many(known.subscribed_topics):
                 return partial(admin.describe_consumer, known.copy(), self._topics, default)
             return admin.describe_consumer(known, self._topics, default)
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 # A group with more topics or partitions is large: each takes 30 microseconds. Not final: tests make
 # it smaller, and the compiled build would not look.
 LARGE: int = 256
+# A group with so many times more members is large, too: each takes 10 microseconds.
+MEMBERS_PER_PARTITION: Final = 2
 # To convert a member of a classic group takes as long as this many partitions.
 PER_MEMBER: Final = 8
 # After this many attempts that came to nothing, the change is made on the loop.
@@ -66,6 +68,11 @@ def are_many(topics: Iterable[str], view: TopicsView) -> bool:
         if total > LARGE or number >= LARGE:
             return True
     return False
+
+
+def has_many_members(group: ModernGroup[Any, Any]) -> bool:
+    """True if it takes long to look at all members of a group."""
+    return len(group.members) > LARGE * MEMBERS_PER_PARTITION
 
 
 def tried(
@@ -131,6 +138,8 @@ class LargeGroupRequests(ModernRequests[P, Q, A]):
             return False
         if group is not None and not issubclass(type(group), self._kind):
             return False
+        if group is not None and has_many_members(group):
+            return True
         subscribed: Iterable[str] = () if group is None else group.subscribed_topics
         return self._are_many(subscribed) or self._are_many(self._topics_in(request))
 

@@ -6,12 +6,13 @@ chosen, an empty list means that none are given, which is wrong for any growth.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.topic_creation import Growth
 from kafkalite.requests.context import RequestContext, check_time
-from kafkalite.requests.slices import WaitingSteps, counted, in_slices
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.requests.slices import WaitingSteps, counted, in_slices, mapped
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -47,31 +48,23 @@ def _grow_each(
                     error_message="Duplicate topic name.",
                 )
             )
-    for topic in request.topics:
+    growing = [topic for topic in request.topics if counts[topic.name] == 1]
+    growths = yield from mapped(partial(_growth, context), growing)
+    steps = services.topics.growing_all(growths, validate_only=request.validate_only)
+    for growth, error in zip(growths, (yield from steps), strict=True):
         yield None
-        if counts[topic.name] == 1:
-            grow = _grow(services, context, topic, validate_only=request.validate_only)
-            results.append((yield from grow))
+        results.append(
+            CreatePartitionsTopicResult(
+                name=growth.name,
+                error_code=ErrorCode.NONE if error is None else error.code,
+                error_message=None if error is None else error.message,
+            )
+        )
     return results
 
 
-def _grow(
-    services: Services,
-    context: RequestContext,
-    topic: CreatePartitionsTopic,
-    *,
-    validate_only: bool,
-) -> WaitingSteps[CreatePartitionsTopicResult]:
+def _growth(context: RequestContext, topic: CreatePartitionsTopic) -> Growth:
     assignments = (
         None if topic.assignments is None else [item.broker_ids for item in topic.assignments]
     )
-    try:
-        growth = Growth(topic.name, topic.count, assignments, context.charge)
-        yield from services.topics.growing(growth, validate_only=validate_only)
-    except KafkaError as error:
-        return CreatePartitionsTopicResult(
-            name=topic.name, error_code=error.code, error_message=error.message
-        )
-    return CreatePartitionsTopicResult(
-        name=topic.name, error_code=ErrorCode.NONE, error_message=None
-    )
+    return Growth(topic.name, topic.count, assignments, context.charge)

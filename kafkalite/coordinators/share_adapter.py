@@ -242,8 +242,7 @@ class ShareServices:
 
     def _logs_changed(self) -> None:
         """Topics, or their partitions, came or went, or a log was opened again."""
-        steps = self._leaders_changed()
-        if steps is not None:
+        if (steps := self._leaders_changed()) is not None:
             self._take_later(steps)
 
     def _leaders_changed(self) -> Steps[None] | None:

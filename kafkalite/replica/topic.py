@@ -9,11 +9,10 @@ from collections.abc import (
     Generator,
     Iterable,
     Mapping,
-    MutableSequence,
     Sequence,
 )
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol
 from uuid import UUID
 
 from kafkalite.cluster.image import NO_LEADER, NewPartitions, TopicState
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 logger = logger_of(__name__)
 
-T = TypeVar("T")
 
 TOPICS_AT_ONCE: Final = 500  # that come or go in one change
 
@@ -117,17 +115,6 @@ def without_partitions(state: TopicState, configs: Mapping[str, str]) -> Topic:
     """A topic without its partitions."""
     is_internal = state.name in INTERNAL_TOPICS
     return Topic(state.name, state.topic_id, is_internal, [], state.partitions, configs)
-
-
-def failing_in(
-    results: MutableSequence[T | KafkaError], places: Iterable[int], work: WaitingSteps[None]
-) -> WaitingSteps[None]:
-    """Do the work of some results, which tell of its error."""
-    try:
-        yield from work
-    except KafkaError as error:
-        for place in places:
-            results[place] = error
 
 
 def planned_topics(changes: Iterable[object], there: Container[str]) -> dict[UUID, Topic]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 from uuid import UUID
 
 from kafkalite.cluster.image import NewPartitions, PartitionState, TopicState
@@ -26,18 +27,17 @@ from kafkalite.log.loggers import logger_of
 from kafkalite.log.said_once import SaidOnce
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topic import (
-    TOPICS_AT_ONCE,
     DirectoryFailed,
     PartitionLogs,
     Topic,
     assigned_here,
     deleting,
-    failing_in,
     log_configs,
     planned_topics,
     telling_of_growth,
     without_partitions,
 )
+from kafkalite.replica.topic_plans import carried_out, placed_elsewhere
 from kafkalite.requests.in_turn import InTurn
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once, in_slices, release
 from kafkalite.wire.api_keys import TOPIC_RESOURCE
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from kafkalite.log.config import LogConfig
     from kafkalite.log.log import Log
     from kafkalite.requests.context import RequestContext
+
+A = TypeVar("A")
+T = TypeVar("T")
 
 _NOT_CREATED: Final = "an internal topic cannot be created"
 _OF_PARTITIONS: Final = (TopicRecord, NewPartitions, PartitionRecord, RemoveTopicRecord)
@@ -136,45 +139,34 @@ class Topics:
         self, new_topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
         """Create topics; for each the created topic or its error."""
-        created = self._create_all(new_topics, validate_only=validate_only)
-        results = yield from self.changes.do(created)
-        for place, result in enumerate(results):
-            if isinstance(result, DirectoryFailed):
-                (results[place],) = yield from self.creating_all([new_topics[place]])
-        return results
+
+        def work(some: Sequence[NewTopic]) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
+            return self.changes.do(self._create_all(some, validate_only=validate_only))
+
+        return placed_elsewhere(new_topics, work)
 
     def _create_all(
         self, new_topics: Sequence[NewTopic], *, validate_only: bool
     ) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
-        alive = self._cluster.alive
-        records: list[object] = []
-        planned: list[int] = []
-        results: list[CreatedTopic | KafkaError] = []
         try:
             yield from checking_partition_count(self._cluster.config, new_topics)
         except KafkaError as error:
             return [error] * len(new_topics)
+        plan = self._creation.records
+        return (yield from self._carry_out(new_topics, plan, validate_only=validate_only))
+
+    def _carry_out(
+        self,
+        wanted: Sequence[A],
+        plan: Callable[[A], Steps[tuple[T, list[object]]]],
+        *,
+        validate_only: bool,
+    ) -> WaitingSteps[list[T | KafkaError]]:
+        add = None if validate_only else partial(self._add, alive=self._cluster.alive)
         try:
-            for new in new_topics:
-                try:
-                    created, creation_records = yield from self._creation.records(new)
-                except KafkaError as error:
-                    results.append(error)
-                    continue
-                results.append(created)
-                if validate_only:
-                    continue
-                planned.append(len(results) - 1)
-                records.extend(creation_records)
-                del creation_records
-                if len(planned) == TOPICS_AT_ONCE:
-                    yield from failing_in(results, planned, self._add(records, alive))
-                    records, planned = [], []
-            if planned:
-                yield from failing_in(results, planned, self._add(records, alive))
+            return (yield from carried_out(wanted, plan, add))
         finally:
             self._logs.all_placed()
-        return results
 
     def create_internal(self, name: str) -> Topic:
         """The same as `creating_internal`, now."""
@@ -211,21 +203,19 @@ class Topics:
         """Delete topics that exist. Errors are of those that stay: no metadata can be written."""
         return self.changes.do(deleting(self._cluster, self._logs, self._by_id, topic_ids))
 
-    def growing(self, growth: Growth, *, validate_only: bool = False) -> WaitingSteps[None]:
-        """Give a topic more partitions. Raises KafkaError."""
-        try:
-            yield from self.changes.do(self._grow(growth, validate_only=validate_only))
-        except DirectoryFailed:
-            yield from self.growing(growth)
+    def growing_all(
+        self, growths: Sequence[Growth], *, validate_only: bool = False
+    ) -> WaitingSteps[list[KafkaError | None]]:
+        """Give topics more partitions; for each its error, or None. None is named twice."""
 
-    def _grow(self, growth: Growth, *, validate_only: bool) -> WaitingSteps[None]:
-        alive = self._cluster.alive
-        try:
-            records = yield from self._creation.growth_records(growth)
-            if not validate_only:
-                yield from self._add(records, alive)
-        finally:
-            self._logs.all_placed()
+        def work(some: Sequence[Growth]) -> WaitingSteps[list[KafkaError | None]]:
+            planned = self._planned_growth
+            return self.changes.do(self._carry_out(some, planned, validate_only=validate_only))
+
+        return placed_elsewhere(growths, work)
+
+    def _planned_growth(self, growth: Growth) -> Steps[tuple[None, list[object]]]:
+        return None, (yield from self._creation.growth_records(growth))
 
     def _add(self, records: list[object], alive: frozenset[int]) -> WaitingSteps[None]:
         """Open logs, then show them by the records that were planned when `alive` lived."""
@@ -266,7 +256,7 @@ class Topics:
                 for index, each in enumerate(change.states, len(topic.partitions)):
                     on = config_on(each.leader_id)
                     opened.append(self._open_partition(topic, index, each, on))
-                    yield
+                    yield None
 
     # Consequences of a change
 

@@ -4,9 +4,9 @@ A request that cannot be answered yet puts itself among the watchers of everythi
 condition true. Each change of such a thing ends in `check_and_complete`, and the request goes on at
 once, without a timer tick, when its condition holds. A change that is not enough wakes no request.
 
-A request waits in a task (`wait_until`, here), and its condition is evaluated with the change. Or
-it waits in the loop (suspension.py), which evaluates the conditions of few or many requests after
-the change, in turns that are no longer than others.
+A request waits in a task (`wait_until`, here) or in the loop (suspension.py). The loop evaluates
+the conditions of both after the change, of few or many requests in a turn. The condition of what
+else waits in a task is evaluated with the change.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from typing import Protocol
 import trio
 
 from kafkalite.requests.request_memory import give_back
+
+Soon = Callable[[Callable[[], None]], None]
 
 
 class WakeReason(Enum):
@@ -65,33 +67,57 @@ class Watchers:
 
 
 class DelayedRequest:
-    """One request that waits in a task, and its condition."""
+    """One request that waits in a task, and its condition.
 
-    __slots__ = ("done", "scope")
+    `soon` has the loop call a function in one of its next turns.
+    """
 
-    def __init__(self, done: Callable[[], bool], scope: trio.CancelScope) -> None:
+    __slots__ = ("_is_looked_at", "_soon", "done", "scope")
+
+    def __init__(
+        self, done: Callable[[], bool], scope: trio.CancelScope, soon: Soon | None = None
+    ) -> None:
         self.done = done
         self.scope = scope
+        self._soon = soon
+        # Changes that come before the loop has looked are one to it.
+        self._is_looked_at = False
 
     def try_complete(self) -> None:
-        if self.done():
+        if self._soon is None:
+            if self.done():
+                self.scope.cancel()
+        elif not self._is_looked_at:
+            self._is_looked_at = True
+            self._soon(self._look)
+
+    def _look(self) -> None:
+        self._is_looked_at = False
+        try:
+            is_done = self.done()
+        except Exception:  # noqa: BLE001 - the task asks once more, and fails
+            is_done = True
+        if is_done:
             self.scope.cancel()
 
 
 async def wait_until(
-    done: Callable[[], bool], watched: Iterable[Watchers], deadline: float
+    done: Callable[[], bool],
+    watched: Iterable[Watchers],
+    deadline: float,
+    soon: Soon | None = None,
 ) -> WakeReason:
     """Wait, in a task, until `done()` or the deadline (trio's clock): DONE or DEADLINE.
 
-    `done` is called by everything that changes what is watched, so it must be cheap and must not
-    raise.
+    Without `soon`, `done` is called by everything that changes what is watched, so it must be cheap
+    and must not raise.
     """
     if done():
         return WakeReason.DONE
     watched = tuple(watched)
     give_back()
     with trio.CancelScope(deadline=deadline) as scope:
-        delayed = DelayedRequest(done, scope)
+        delayed = DelayedRequest(done, scope, soon)
         for watchers in watched:
             watchers.add(delayed)
         try:

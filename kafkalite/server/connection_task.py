@@ -13,7 +13,7 @@ import trio
 
 from kafkalite.requests import purgatory
 from kafkalite.requests.context import CloseConnection
-from kafkalite.requests.purgatory import WakeReason, Watchers
+from kafkalite.requests.purgatory import Soon, WakeReason, Watchers
 from kafkalite.requests.request_memory import give_back
 from kafkalite.requests.suspension import continued
 from kafkalite.server.channel import Channel, ChannelEvent, ChannelState
@@ -70,8 +70,9 @@ class ConnectionTask:
         deadline: float,
         *,
         answer_early: bool,
+        soon: Soon,
     ) -> WakeReason:
-        """Wait as Connection.wait_until says."""
+        """Wait as Connection.wait_until says. `soon` has the loop look whether it is over."""
         channel = self._channel
         if done():
             return WakeReason.DONE
@@ -80,7 +81,7 @@ class ConnectionTask:
                 channel.happened(ChannelEvent.PARK)
                 self._settle()
             try:
-                return await purgatory.wait_until(done, watched, deadline)
+                return await purgatory.wait_until(done, watched, deadline, soon)
             finally:
                 self._nap = None
                 if channel.state is ChannelState.TASK_PARKED:

@@ -21,7 +21,7 @@ from kafkalite.requests.suspension import ResponseCoroutine, has_to_wait
 from kafkalite.server.gates import Gates
 from kafkalite.wire.api_codec import codec_of
 from kafkalite.wire.codec import encode_response
-from kafkalite.wire.errors import Malformed, ProtocolViolation
+from kafkalite.wire.errors import InvalidMessage, Malformed, ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records, most_memory
 from kafkalite.wire.headers import read_header
 from kafkalite.wire.parse_support import ManyElements
@@ -122,8 +122,11 @@ class Dispatcher:
             return self._respond_in_task(route, context, correlation_id, request)
         response = route.handle(self._services, context, request)
         if has_to_wait(response):
-            return self._respond_later(route, context, correlation_id, response)
-        return [] if response is None else route.codec.build(correlation_id, response)
+            return self._respond_later(route, context, correlation_id, request, response)
+        try:
+            return [] if response is None else route.codec.build(correlation_id, response)
+        except InvalidMessage as error:
+            return _respond_instead(route, context, correlation_id, request, error)
 
     async def _respond_when_loaded(
         self, connection: Asker, api: Api, frame: InMemory
@@ -139,26 +142,34 @@ class Dispatcher:
         self, route: Route, context: RequestContext, correlation_id: int, request: Any
     ) -> list[Records]:
         await context.connection.move_to_task()
-        response = await route.handle(self._services, context, request)
-        return [] if response is None else route.codec.build(correlation_id, response)
+        handling = route.handle(self._services, context, request)
+        return await self._respond_later(route, context, correlation_id, request, handling)
 
     async def _respond_later(
-        self, route: Route, context: RequestContext, correlation_id: int, handling: Any
+        self,
+        route: Route,
+        context: RequestContext,
+        correlation_id: int,
+        request: Any,
+        handling: Any,
     ) -> list[Records]:
         response = await handling
         if response is None:
             return []
-        if type(response) is LargeResponse:
-            steps = route.codec.build_in_slices(correlation_id, response.row)
-            chunks = await briefly_or_in_slices(steps, context)
-            letting_go, response = let_go(response.row), None
-            await briefly_or_in_slices(letting_go, context)
-            return chunks
-        if not route.api.rows and has_many_within(response):
-            return await briefly_or_in_slices(
-                route.codec.build_in_slices(correlation_id, response), context
-            )
-        return route.codec.build(correlation_id, response)
+        try:
+            if type(response) is LargeResponse:
+                steps = route.codec.build_in_slices(correlation_id, response.row)
+                chunks = await briefly_or_in_slices(steps, context)
+                letting_go, response = let_go(response.row), None
+                await briefly_or_in_slices(letting_go, context)
+                return chunks
+            if not route.api.rows and has_many_within(response):
+                return await briefly_or_in_slices(
+                    route.codec.build_in_slices(correlation_id, response), context
+                )
+            return route.codec.build(correlation_id, response)
+        except InvalidMessage as error:
+            return await _respond_instead(route, context, correlation_id, request, error)
 
     async def _respond_when_there_is_room(
         self, route: Route, context: RequestContext, correlation_id: int, frame: InMemory
@@ -183,7 +194,10 @@ class Dispatcher:
         if response is None:
             return []
         row = row_of(response)
-        chunks = await in_slices(route.codec.build_in_slices(correlation_id, row), context)
+        try:
+            chunks = await in_slices(route.codec.build_in_slices(correlation_id, row), context)
+        except InvalidMessage as error:
+            chunks = await _respond_instead(route, context, correlation_id, request, error)
         letting_go = let_go(request, row)
         del request, response, row
         await in_slices(letting_go, context)
@@ -201,3 +215,17 @@ class Dispatcher:
         if api.forwarded and self._forward is not None:
             return self._forward(api)
         return api.load()
+
+
+async def _respond_instead(
+    route: Route, context: RequestContext, correlation_id: int, request: Any, error: InvalidMessage
+) -> list[Records]:
+    """Respond that something went wrong where the response cannot be sent."""
+    from kafkalite.server.unsendable import sendable  # a start has no need of it
+
+    steps = sendable(route.api, context, request, error)
+    response = await briefly_or_in_slices(steps, context)
+    if response is None:
+        return []
+    steps = route.codec.build_in_slices(correlation_id, response)
+    return await briefly_or_in_slices(steps, context)

@@ -75,6 +75,7 @@ class Loop:
         self.serving: Watched | None = None
         self._unserved: Sequence[tuple[int, int]] = ()
         self._resumed: deque[tuple[Watched, SuspendedRequest | None]] = deque()
+        self._called: deque[Callable[[], None]] = deque()
         self._timers = Timers(self._now, lambda: self.wake())
 
     def fileno(self) -> int:
@@ -89,7 +90,7 @@ class Loop:
     @property
     def is_busy(self) -> bool:
         """True if there is something to do now, whatever the sockets say."""
-        return bool(self._resumed or self._unserved)
+        return bool(self._resumed or self._unserved or self._called)
 
     @property
     def next_deadline(self) -> float:
@@ -110,6 +111,11 @@ class Loop:
     def resume(self, watched: Watched, suspended: SuspendedRequest | None) -> None:
         """Call `watched.resume(suspended)` soon."""
         self._resumed.append((watched, suspended))
+        self.wake()
+
+    def soon(self, function: Callable[[], None]) -> None:
+        """Call a function in one of the next turns."""
+        self._called.append(function)
         self.wake()
 
     def set_timer(self, timer: Timer, deadline: float) -> None:
@@ -147,6 +153,10 @@ class Loop:
                 break
         if self._timers.next_time() <= now:
             self._timers.expire_due(AT_ONCE)
+        for _ in range(len(self._called)):
+            self._called.popleft()()
+            if perf_counter() > turn_ends:
+                break
         # Sent before the rest: these clients have waited longest, for the records just appended.
         resumed: list[Watched] = []
         for _ in range(len(self._resumed)):

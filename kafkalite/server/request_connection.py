@@ -71,7 +71,8 @@ class RequestConnection:
             if wake is not None:
                 return wake
         task = await self._in_task()
-        return await task.wait_until(done, watched, deadline, answer_early=answer_early)
+        soon = self._waits.soon
+        return await task.wait_until(done, watched, deadline, answer_early=answer_early, soon=soon)
 
     async def send(self, chunks: list[Records]) -> None:
         """Send at once, ahead of the response. Raises OSError."""

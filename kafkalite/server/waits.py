@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -52,6 +53,10 @@ class Waits:
         """Let the loop resume the connection soon: the wait of `suspended`, or a pause, is over."""
         if self._watched is not None:
             self._loop.resume(self._watched, suspended)
+
+    def soon(self, function: Callable[[], None]) -> None:
+        """Call a function in one of the loop's next turns."""
+        self._loop.soon(function)
 
     def is_over(self, suspended: SuspendedRequest | None) -> bool:
         """True if the wait that there is now is over; the loop's call may be for an earlier one."""

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from kafkalite.group_coordinator.large_groups import LARGE, TRIES
+from kafkalite.group_coordinator import large_groups
+from kafkalite.group_coordinator.large_groups import LARGE, MEMBERS_PER_PARTITION, TRIES
 from kafkalite.log.errors import TakesLong
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.consumer_group_heartbeat import (
@@ -54,6 +55,19 @@ async def test_large_groups_take_long(
     world.set_partitions("orders", LARGE + 1)
     assert is_long(world, joins("large", group_id="large", **fields))
     assert is_long(world, joins("another")), "its group has become large"
+    assert not is_long(world, joins("small", member_epoch=-1)), "it leaves"
+
+
+async def test_groups_of_very_many_members_take_long(
+    autojump_clock: object, world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(large_groups, "LARGE", 2)
+    world.set_partitions("orders", 1)
+    members = [str(number) for number in range(2 * MEMBERS_PER_PARTITION + 1)]
+    assert not any(is_long(world, joins(name)) for name in members)
+    assert not callable(world.coordinator.consumer.describe(CONTEXT, "small"))
+    assert callable(world.coordinator.consumer.describe(CONTEXT, "group")), "in a thread"
+    assert is_long(world, joins("one more"))
     assert not is_long(world, joins("small", member_epoch=-1)), "it leaves"
 
 

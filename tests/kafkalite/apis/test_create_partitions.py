@@ -99,11 +99,28 @@ async def test_growing_may_be_only_checked_and_not_asked_twice(
 async def test_partitions_added_are_there_after_a_restart(tmp_path: Path) -> None:
     async with test_broker(data_dir=tmp_path, nodes=3) as b:
         b.create_topic("t", 1, 2)
-        at_once(b._running.services.topics.growing(Growth("t", 4)))
+        at_once(b._running.services.topics.growing_all([Growth("t", 4)]))
     async with test_broker(data_dir=tmp_path, nodes=3) as b:
         topic = b._running.services.topics.get("t")
         assert topic is not None
         assert {len(partition.replicas) for partition in topic.partitions} == {2}
         assert len(topic.partitions) == 4
-        with pytest.raises(KafkaError, match="already has 4"):
-            at_once(b._running.services.topics.growing(Growth("t", 4)))
+        (refused,) = at_once(b._running.services.topics.growing_all([Growth("t", 4)]))
+        assert isinstance(refused, KafkaError)
+        assert refused.message == "Topic already has 4 partition(s)."
+
+
+async def test_many_topics_grow_with_one_change(broker: test_broker, client: Any) -> None:
+    names = [f"t{number}" for number in range(20)]
+    for name in names:
+        broker.create_topic(name, 1)
+    changes: list[object] = []
+    broker._running.services.cluster.subscribe(lambda records: changes.append(records))
+    wanted: dict[str, Any] = dict.fromkeys(names, (2, None)) | {"t7": (1, None)}
+    answers = await grow(client, **wanted)
+    assert list(answers) == names
+    assert [name for name, (code, _) in answers.items() if code] == ["t7"]
+    assert len(changes) == 1
+    topics = broker._running.services.topics
+    counts = {name: len(topic.partitions) for name in names if (topic := topics.get(name))}
+    assert counts == dict.fromkeys(names, 2) | {"t7": 1}

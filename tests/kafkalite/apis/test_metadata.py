@@ -225,7 +225,7 @@ async def test_operations_on_request(broker: test_broker, client: Any) -> None:
 async def test_a_change_is_seen_at_once(broker: test_broker, client: Any) -> None:
     broker.create_topic("t")
     assert len((await client.ask(ask_for("t"))).topics[0].partitions) == 1
-    at_once(broker._running.services.topics.growing(Growth("t", 2)))
+    at_once(broker._running.services.topics.growing_all([Growth("t", 2)]))
     assert len((await client.ask(ask_for("t"))).topics[0].partitions) == 2
     broker.delete_topic("t")
     quiet = ask_for("t", allow_auto_topic_creation=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafkalite.replica import topic, topics
+from kafkalite.replica import topic, topic_plans
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -59,7 +59,7 @@ async def delete(client: Any, *names: str) -> dict[str, tuple[int, str | None]]:
 
 @pytest.fixture(autouse=True)
 def one_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (topic, topics):
+    for module in (topic, topic_plans):
         monkeypatch.setattr(module, "TOPICS_AT_ONCE", 1)
 
 

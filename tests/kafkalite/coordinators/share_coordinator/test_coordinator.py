@@ -230,6 +230,19 @@ def test_topics_that_are_gone_take_their_states_along(world: World) -> None:
     assert world.kinds()[-1] == "ShareSnapshotKey"
 
 
+def test_very_many_states_go_a_few_in_each_step(world: World) -> None:
+    keys = [SharePartitionKey(f"g{number}", world.topic_id, 0) for number in range(40)]
+    for key in keys:
+        world.coordinator.initialize(key, 1, 10)
+    steps = world.coordinator.topics_deleted({world.topic_id})
+    next(steps)
+    left = [key for key in keys if world.coordinator.summary(key)]
+    assert 0 < len(left) < len(keys)
+    world.coordinator.delete(left[-1])  # by another, meanwhile
+    at_once(steps)
+    assert not any(world.coordinator.summary(key) for key in keys)
+
+
 def test_a_state_that_is_not_written_to_gets_a_snapshot_in_time(world: World) -> None:
     world.begin()
     world.write(StateBatch(10, 10, 2, 1))
