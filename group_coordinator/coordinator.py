@@ -11,7 +11,7 @@ with refusals as error codes. Here the records of groups are written, and their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 # A sweep over offsets lets others have their turn after this many.
 _OFFSETS_AT_ONCE: Final = 256
 _REST_OF_SWEEP_SECONDS: Final = 0.001
+_GROUPS_AT_ONCE: Final = 256
 
 
 class GroupCoordinator:
@@ -334,16 +335,21 @@ class GroupCoordinator:
                 for group_id, count in counts.items():
                     self.happenings.committed(group_id, count)
 
-    def topics_deleted(self, gone: Mapping[str, UUID]) -> None:
-        """Delete the offsets of topics that are gone: their ids, by name."""
+    def topics_deleted(self, gone: Mapping[str, UUID]) -> Generator[None, None, None]:
+        """Delete the offsets of topics that are gone: their ids, by name. In steps."""
         topic_ids = set(gone.values())
         # A shard that cannot be written is loaded anew meanwhile.
-        for shard in list(self.shards.loaded.values()):
+        for partition, shard in list(self.shards.loaded.items()):
             with suppress(KafkaError):  # logged where it was raised; the offsets expire
-                self._offsets.forget_topics(shard, gone)
-            for group in list(shard.groups.values()):
+                for _ in self._offsets.forget_topics(shard, gone):
+                    yield
+                    if self.shards.loaded.get(partition) is not shard:
+                        break
+            for number, group in enumerate(list(shard.groups.values())):
                 if group.group_type == "share":
                     self.share.states.topics_deleted(group, topic_ids)
+                if number % _GROUPS_AT_ONCE == 0:
+                    yield
 
     def _expire_some_offsets(self) -> None:
         """Continue the sweep over expired offsets; other timers have their turn in between."""

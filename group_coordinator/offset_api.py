@@ -252,9 +252,11 @@ class OffsetRequests:
         self._forget(shard, [(group.group_id, *key) for key in offsets], group.tombstones())
         del shard.groups[group.group_id]
 
-    def forget_topics(self, shard: Shard, gone: Mapping[str, UUID]) -> None:
-        """Delete all groups' offsets for topics that are gone."""
-        self._forget(shard, list(shard.offsets.partitions_of_topics(gone)))
+    def forget_topics(self, shard: Shard, gone: Mapping[str, UUID]) -> Iterator[None]:
+        """Delete all groups' offsets for topics that are gone, a few in each step."""
+        for some in shard.offsets.partitions_of_topics(gone):
+            self._forget(shard, some)
+            yield
 
     def expiries(
         self, shard: Shard, group_id: str, group: OffsetRetention

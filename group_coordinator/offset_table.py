@@ -14,6 +14,8 @@ NO_OFFSET: Final = -1
 NO_EPOCH: Final = -1
 NO_TIMESTAMP: Final = -1
 NO_PRODUCER_ID: Final = -1
+# Groups, or offsets, that are looked at in one step.
+_AT_ONCE: Final = 256
 
 PartitionOffsets = dict[int, "CommittedOffset"]
 TopicOffsets = dict[str, PartitionOffsets]
@@ -159,17 +161,28 @@ class OffsetTable:
                 found[topic, partition] = None
         return iter(found)
 
-    def partitions_of_topics(self, gone: Mapping[str, UUID]) -> Iterator[tuple[str, str, int]]:
-        """(group id, topic, partition) of every offset for these topics, pending ones included."""
-        found = {
-            (group_id, topic, partition): None
-            for groups in (self._by_group, *self._pending.values())
-            for group_id, topics in groups.items()
-            for topic in topics.keys() & gone.keys()
-            for partition, committed in topics[topic].items()
-            if committed.is_of(gone[topic])
-        }
-        return iter(found)
+    def partitions_of_topics(
+        self, gone: Mapping[str, UUID]
+    ) -> Iterator[list[tuple[str, str, int]]]:
+        """(group id, topic, partition) of every offset for these topics, pending ones included.
+
+        They come in parts, which may be empty. Others may change the offsets between two parts.
+        """
+        for groups in (self._by_group, *self._pending.values()):
+            found: list[tuple[str, str, int]] = []
+            for number, group_id in enumerate(list(groups)):
+                topics = groups.get(group_id, {})
+                for topic in topics.keys() & gone.keys():
+                    for partition, committed in list(topics[topic].items()):
+                        if committed.is_of(gone[topic]):
+                            found.append((group_id, topic, partition))
+                        if len(found) == _AT_ONCE:
+                            yield found
+                            found = []
+                if number % _AT_ONCE == 0:
+                    yield found
+                    found = []
+            yield found
 
     def _producers_of(self, group_id: str, topic: str) -> Mapping[int, PartitionOffsets]:
         return self._pending_by_group.get(group_id, {}).get(topic, {})

@@ -19,7 +19,7 @@ from kafkalite.group_coordinator.share_group import ShareGroup
 from kafkalite.group_coordinator.share_offsets import ShareGroupOffsets
 from kafkalite.group_coordinator.share_protocol import ShareProtocol
 from kafkalite.group_coordinator.share_states import ShareStates
-from kafkalite.wire.error_messages import message_of
+from kafkalite.wire.error_messages import words_of
 from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
 from kafkalite.wire.messages import share_group_describe
 from kafkalite.wire.messages.share_group_heartbeat import (
@@ -94,7 +94,7 @@ class ShareGroupRequests(
                 group = self._shards.seen(group_id, context.node_id)
             except KafkaError as refused:
                 # With words, which other groups' descriptions lack (ShareGroupDescribeRequest).
-                raise KafkaError(refused.code, message_of(refused)) from refused
+                raise KafkaError(refused.code, words_of(refused)) from refused
             return self._described(existing(ShareGroup, group_id, group))
 
         refused = share_group_describe.DescribedGroup

@@ -42,7 +42,7 @@ class ShareStateKeeper(Protocol):
     """Asks share coordinators, which may take a while."""
 
     @property
-    def next_door(self) -> SeenStates | None:
+    def seen_here(self) -> SeenStates | None:
         """The states, if they are kept in this process."""
         ...
 
@@ -105,7 +105,7 @@ class KeeperNextDoor:
         self._long_work = long_work
 
     @property
-    def next_door(self) -> SeenStates | None:
+    def seen_here(self) -> SeenStates | None:
         return self._states
 
     def soon(self, work: Work, count: int) -> None:

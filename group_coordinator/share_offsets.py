@@ -20,7 +20,7 @@ from kafkalite.group_coordinator.share_records import StateTopic
 from kafkalite.group_coordinator.share_states import ShareStates
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.api_codec import drained
-from kafkalite.wire.error_messages import default_message, message_of
+from kafkalite.wire.error_messages import default_message, words_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.kafka_uuid import kafka_uuid
@@ -67,9 +67,9 @@ class ShareGroupOffsets:
         self._states = states
 
     @property
-    def seen_next_door(self) -> SeenStates | None:
+    def seen_here(self) -> SeenStates | None:
         """The states to `describe`, if they are kept in this process."""
-        return self._states.keeper.next_door
+        return self._states.keeper.seen_here
 
     async def seen(
         self, context: Context, request: DescribeShareGroupOffsetsRequestGroup
@@ -174,7 +174,7 @@ class ShareGroupOffsets:
             return await self._alter(shard, group, request, check)
         except KafkaError as refused:
             return AlterShareGroupOffsetsResponse(
-                error_code=refused.code, error_message=message_of(refused)
+                error_code=refused.code, error_message=words_of(refused)
             )
 
     async def _alter(
@@ -249,7 +249,7 @@ class ShareGroupOffsets:
                     AlterShareGroupOffsetsResponsePartition(
                         partition_index=each.partition_index,
                         error_code=ErrorCode.NONE if error is None else error.code,
-                        error_message=None if error is None else message_of(error),
+                        error_message=None if error is None else words_of(error),
                     )
                 )
                 yield
@@ -269,7 +269,7 @@ class ShareGroupOffsets:
             )
         except KafkaError as refused:
             return DeleteShareGroupOffsetsResponse(
-                error_code=refused.code, error_message=message_of(refused)
+                error_code=refused.code, error_message=words_of(refused)
             )
 
     async def _delete(
@@ -308,7 +308,7 @@ def _not_deleted(
     name: str, topic_id: UUID, error: KafkaError
 ) -> DeleteShareGroupOffsetsResponseTopic:
     return DeleteShareGroupOffsetsResponseTopic(
-        topic_name=name, topic_id=topic_id, error_code=error.code, error_message=message_of(error)
+        topic_name=name, topic_id=topic_id, error_code=error.code, error_message=words_of(error)
     )
 
 
@@ -337,7 +337,7 @@ def _offset(
         return DescribeShareGroupOffsetsResponsePartition(
             partition_index=partition,
             error_code=error.code,
-            error_message=message_of(error),
+            error_message=words_of(error),
         )
     answer.lag = latest - start_offset - done_count
     return answer

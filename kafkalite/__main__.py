@@ -11,13 +11,13 @@ import logging
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kafkalite import __version__, version_and_build
-from kafkalite.config.flags import Parser, a_path, add_settings, mistake
+from kafkalite.config.flags import Parser, a_host, a_path, add_settings, mistake
 from kafkalite.config.ready_file import own_path, remove, write
 from kafkalite.config.standard_streams import open_missing, say, written
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from kafkalite.broker import Broker
     from kafkalite.config import BrokerConfig
     from kafkalite.control.process import ControlledProcess
+    from kafkalite.server.start_signals import Start
 
 logger = logging.getLogger(__name__)
 _DEFAULT_HOST: Final = "127.0.0.1"
@@ -50,7 +51,7 @@ def flags_of_the_broker() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--config", metavar="FILE", type=a_path, help="a server.properties")
-    parser.add_argument("--host", help=f"host to listen on (default {_DEFAULT_HOST})")
+    parser.add_argument("--host", type=a_host, help=f"host to listen on (default {_DEFAULT_HOST})")
     parser.add_argument(
         "--port", type=_port, help=f"port to listen on (default {_DEFAULT_PORT}; 0: any free one)"
     )
@@ -192,8 +193,8 @@ def _main(arguments: list[str]) -> int:
     try:
         if flags.configs:
             return _list_configs(flags)
-        with start_given_up_on_signals():
-            return _run(flags)
+        with start_given_up_on_signals() as start:
+            return _run(flags, start)
     except (ConfigError, StartError) as error:
         return mistake(error)
 
@@ -232,7 +233,7 @@ def _list_configs(flags: argparse.Namespace) -> int:
     return 0
 
 
-def _run(flags: argparse.Namespace) -> int:
+def _run(flags: argparse.Namespace, start: Start) -> int:
     import gc
 
     gc.disable()  # modules and logs stay; `_serve` turns it on
@@ -264,11 +265,14 @@ def _run(flags: argparse.Namespace) -> int:
                 raise ConfigError("a control port is for clusters of their own (process.roles)")
             from kafkalite.control.process import ControlledProcess
 
-            process = ControlledProcess(config, temporary=flags.temporary, loop=host.loop)
-            host.run(_serve, stack.enter_context(process), ready_files, clients)
+            broker: Broker | ControlledProcess = ControlledProcess(
+                config, temporary=flags.temporary, loop=host.loop
+            )
         else:
-            broker = stack.enter_context((broker_class or Broker)(config, loop=host.loop))
-            host.run(_serve, broker, ready_files, clients)
+            broker = (broker_class or Broker)(config, loop=host.loop)
+        stack.enter_context(broker)
+        start.interrupt_no_more()
+        host.run(_serve, broker, start, ready_files, clients)
     return 0
 
 
@@ -306,6 +310,7 @@ def _allow_many_files() -> None:
 
 async def _serve(
     broker: Broker | ControlledProcess,
+    start: Start,
     ready_files: Sequence[Path],
     clients: Mapping[str, Mapping[str, str]],
 ) -> None:
@@ -317,21 +322,15 @@ async def _serve(
     from kafkalite.requests.slices import in_slices_of_task
     from kafkalite.server.collector import freeze_when_grown, short_collections
     from kafkalite.server.listener import StartError
-    from kafkalite.server.start_signals import STOPPING, name_of, taken
-
-    async def stop_on_signal(signals: AsyncIterator[int]) -> None:
-        async for number in signals:
-            stops = number in STOPPING
-            logger.info("stopping on %s" if stops else "%s has no effect", name_of(number))
-            if stops:
-                broker.stop()
+    from kafkalite.server.start_signals import stop_on_signals, taken
 
     gc.freeze()
     gc.enable()
     failure: StartError | None = None
     with trio.open_signal_receiver(*taken()) as signals, short_collections():
+        start.give_up_if_signaled()  # by one that no receiver had, or that was lost
         async with trio.open_nursery() as nursery:
-            nursery.start_soon(stop_on_signal, signals)
+            nursery.start_soon(stop_on_signals, signals, broker.stop)
             try:
                 await nursery.start(broker.serve)
                 announce(broker, ready_files, clients)

@@ -113,7 +113,7 @@ class Background:
 
         async def work() -> None:
             if not self._time_stands_still:
-                await in_slices(job())
+                await in_pieces(job())
 
         first = self._config.integer("log.initial.task.delay.ms") / 1000
         await trio.sleep(max(0.0, min(first, self._seconds(interval))))
@@ -141,7 +141,7 @@ class Background:
         """Flush what flush.ms asks for, and segments that rolled; in a thread, a disk takes its
         time."""
         async with self._alone:
-            await in_slices(self._logs.unlink_deleted())
+            await in_pieces(self._logs.unlink_deleted())
             await self._flush_due()
 
     async def _flush_due(self) -> None:
@@ -158,8 +158,8 @@ class Background:
     async def _finish_changes(self) -> None:
         """Take changes of the metadata to their end whose requests ended with their
         connections."""
-        await in_slices(self._topics.changes.finish())
-        await in_slices(self._cluster.settling())
+        await in_pieces(self._topics.changes.finish())
+        await in_pieces(self._cluster.settling())
 
     async def _lose_directories(self) -> None:
         """Take the leaders from what lies in a data directory that has failed."""
@@ -167,12 +167,12 @@ class Background:
 
     async def _move_deleted(self) -> None:
         """Move the logs of topics that were deleted out of the way."""
-        await in_slices(self._logs.move_deleted())
+        await in_pieces(self._logs.move_deleted())
 
     async def _reopen(self) -> None:
         """Open the logs that could not be opened while the disk was full: there may be room by
         now."""
-        await in_slices(self._topics.reopen())
+        await in_pieces(self._topics.reopen())
 
     def clean_now(self) -> None:
         """Retention and compaction of all logs at once. For tests: requests wait meanwhile.
@@ -194,13 +194,13 @@ class Background:
         """Do now what the clock says is due: producers that expired, retention, compaction,
         flushes, checkpoints, the snapshot of the metadata; the balance of leaders after its
         interval."""
-        await in_slices(self._expire_producers())
-        await in_slices(self._logs.retention())
+        await in_pieces(self._expire_producers())
+        await in_pieces(self._logs.retention())
         if self._config.boolean("log.cleaner.enable"):
             while await self._clean_one():
                 pass
-            await in_slices(self._logs.retention(of_compacted=True))
-        await in_slices(self._logs.checkpoint())
+            await in_pieces(self._logs.retention(of_compacted=True))
+        await in_pieces(self._logs.checkpoint())
         for job in (self._flush, self._snapshot_metadata, self._balance_leaders):
             with suppress(KafkaError, OSError):  # a failing disk: the job's task says it, tries on
                 await job()
@@ -231,7 +231,7 @@ class Background:
             is_cleaned = False
             if not self._time_stands_still:
                 is_cleaned = await self._clean_one()
-                await in_slices(self._logs.retention(of_compacted=True))
+                await in_pieces(self._logs.retention(of_compacted=True))
             if is_cleaned:
                 await trio.lowlevel.checkpoint()
             else:  # also after a failure: a full disk is not asked again at once
@@ -262,7 +262,7 @@ class Background:
                     began = time.perf_counter()
 
 
-async def in_slices(work: Iterator[object]) -> None:
+async def in_pieces(work: Iterator[object]) -> None:
     """Do all the work, and let others in between its pieces.
 
     A piece that can be called waits for the disk: it is called in a thread.

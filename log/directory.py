@@ -209,8 +209,10 @@ class LogDirectory:
         if self.failure is not None:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.path}: {self.failure}")
         self.make_way(path)
+        is_new = False
         try:
-            if not self.files.is_directory(path):
+            is_new = not self.files.is_directory(path)
+            if is_new:
                 self._checkpoints.begin_anew(key)
             if topic_id is not None:
                 self._keep_topic_id(path, topic_id)
@@ -228,12 +230,8 @@ class LogDirectory:
                 flush_requests=self.flush_requests,
             )
         except (OSError, CorruptCheckpoint) as error:
-            if (
-                self.fails_with_any_log
-                and isinstance(error, OSError)
-                and error.errno not in PASSING_ERRORS
-            ):
-                self.failed(error)
+            if isinstance(error, OSError) and (is_new or self.fails_with_any_log):
+                self._log_failed(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error
         log.advance_high_watermark(self._checkpoints.high_watermarks.get(key, 0))
         return log
@@ -379,9 +377,10 @@ class LogDirectory:
             _logger.error("%s: not closed cleanly: %s", self.path, error)
 
     def _log_failed(self, error: OSError) -> None:
-        """A log is offline: its directory is, too, unless only a file of the log is not there."""
+        """A log is offline: its directory is, too, unless the trouble may pass, or only a file of
+        the log is not there."""
         is_of_a_file = error.errno in ERRORS_OF_A_FILE and self.files.is_directory(self.path)
-        if self.fails_with_any_log or not is_of_a_file:
+        if error.errno not in PASSING_ERRORS and (self.fails_with_any_log or not is_of_a_file):
             self.failed(error)
 
     def failed(self, error: OSError) -> None:

@@ -124,6 +124,10 @@ OFFSET_FETCH_BATCHED_SINCE: Final = 8
 ADD_PARTITIONS_BATCHED_SINCE: Final = 4
 SYNC_GROUP_PROTOCOL_SINCE: Final = 5
 FIND_SHARE_COORDINATOR_SINCE: Final = 6
+# The first versions of clients of transactions v2, whose partitions the broker adds (KIP-890).
+PRODUCE_OF_V2_SINCE: Final = 12
+TXN_OFFSET_COMMIT_OF_V2_SINCE: Final = 5
+END_TXN_OF_V2_SINCE: Final = 5
 
 
 class CoordinatorType(IntEnum):

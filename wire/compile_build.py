@@ -150,7 +150,7 @@ class BuilderWriter(SourceWriter, ABC):
             return f"{value} is not None"
         if isinstance(default, UUID):
             return f"{value}.int"
-        if default in ([], 0, "", b"") or default is False:
+        if not default:
             return f"{value}" if field.nullable_since is None else f"{value} != {default!r}"
         return f"{value} != {default!r}"
 

@@ -42,7 +42,7 @@ _MESSAGES: Final = {
 }
 
 
-def message_of(error: KafkaError) -> str | None:
+def words_of(error: KafkaError) -> str | None:
     """The words of an error: its own, or Kafka's for its code."""
     return error.message or default_message(error.code)
 

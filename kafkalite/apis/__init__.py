@@ -39,6 +39,8 @@ class Api(Struct, frozen=True):
     `forwarded`: only a controller decides; where that is another process, it is asked (KIP-590).
     The handler's module may have `refused(context, request)`: the response if none need be asked.
     `offered_by`: the config without which it is served, but not advertised.
+    `groups`: the type of groups that it is for. While that is switched off, all who ask, authorized
+    or not, get UNSUPPORTED_VERSION (`Services.serves_groups`).
     `needs`: modules below `kafkalite` that a coordinator imports at its first need. They are loaded
     with the handler, so that no turn of the loop imports them.
     """
@@ -52,6 +54,7 @@ class Api(Struct, frozen=True):
     answers_any_version: bool = False
     forwarded: bool = False
     offered_by: str = ""
+    groups: str = ""
     needs: tuple[str, ...] = ()
 
     @property
@@ -164,12 +167,12 @@ _TABLE: Final = (
     Api(ApiKey.DESCRIBE_TRANSACTIONS, 0, 0),
     Api(ApiKey.LIST_TRANSACTIONS, 0, 2),
     Api(ApiKey.DESCRIBE_TOPIC_PARTITIONS, 0, 0, rows=True),
-    Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, rows=True),
-    Api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1),
-    Api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, needs=SHARE_MODULES, rows=True),
-    Api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, needs=SHARE_MODULES),
-    Api(ApiKey.SHARE_FETCH, 1, 2, needs=SHARE_MODULES),
-    Api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, needs=SHARE_MODULES),
+    Api(ApiKey.CONSUMER_GROUP_HEARTBEAT, 0, 1, groups="consumer", rows=True),
+    Api(ApiKey.CONSUMER_GROUP_DESCRIBE, 0, 1, groups="consumer"),
+    Api(ApiKey.SHARE_GROUP_HEARTBEAT, 1, 1, groups="share", needs=SHARE_MODULES, rows=True),
+    Api(ApiKey.SHARE_GROUP_DESCRIBE, 1, 1, groups="share", needs=SHARE_MODULES),
+    Api(ApiKey.SHARE_FETCH, 1, 2, groups="share", needs=SHARE_MODULES),
+    Api(ApiKey.SHARE_ACKNOWLEDGE, 1, 2, groups="share", needs=SHARE_MODULES),
     Api(ApiKey.ADD_RAFT_VOTER, 0, 1, forwarded=True),
     Api(ApiKey.REMOVE_RAFT_VOTER, 0, 0, forwarded=True),
     Api(ApiKey.INITIALIZE_SHARE_GROUP_STATE, 0, 0, needs=SHARE_MODULES),
@@ -177,11 +180,11 @@ _TABLE: Final = (
     Api(ApiKey.WRITE_SHARE_GROUP_STATE, 0, 1, needs=SHARE_MODULES),
     Api(ApiKey.DELETE_SHARE_GROUP_STATE, 0, 0, needs=SHARE_MODULES),
     Api(ApiKey.READ_SHARE_GROUP_STATE_SUMMARY, 0, 1, needs=SHARE_MODULES),
-    Api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0, needs=STREAMS_MODULES, rows=True),
-    Api(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 0, needs=STREAMS_MODULES),
-    Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, needs=SHARE_MODULES),
-    Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, needs=SHARE_MODULES),
-    Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, needs=SHARE_MODULES),
+    Api(ApiKey.STREAMS_GROUP_HEARTBEAT, 0, 0, groups="streams", needs=STREAMS_MODULES, rows=True),
+    Api(ApiKey.STREAMS_GROUP_DESCRIBE, 0, 0, groups="streams", needs=STREAMS_MODULES),
+    Api(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, 0, 1, groups="share", needs=SHARE_MODULES),
+    Api(ApiKey.ALTER_SHARE_GROUP_OFFSETS, 0, 0, groups="share", needs=SHARE_MODULES),
+    Api(ApiKey.DELETE_SHARE_GROUP_OFFSETS, 0, 0, groups="share", needs=SHARE_MODULES),
 )
 
 APIS: Final[dict[int, Api]] = {api.key: api for api in _TABLE}

@@ -7,7 +7,7 @@ v2 knows PRODUCER_FENCED. Clients of transactions v2 leave it out (KIP-890).
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import VERSION_1, code_of
@@ -21,8 +21,6 @@ from kafkalite.wire.messages.add_offsets_to_txn import (
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
-
-_PRODUCER_FENCED_SINCE: Final = 2
 
 
 def handle(
@@ -52,6 +50,5 @@ def _add(
             client_version=VERSION_1,
         )
     except KafkaError as error:
-        code = code_of(error, knows_fenced=context.api_version >= _PRODUCER_FENCED_SINCE)
-        return AddOffsetsToTxnResponse(error_code=code)
+        return AddOffsetsToTxnResponse(error_code=code_of(error, context))
     return AddOffsetsToTxnResponse()

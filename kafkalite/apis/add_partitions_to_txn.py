@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Coroutine
 from functools import partial
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import (
@@ -37,8 +37,6 @@ from kafkalite.wire.messages.add_partitions_to_txn import (
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
-
-_PRODUCER_FENCED_SINCE: Final = 2
 
 
 def handle(
@@ -94,7 +92,7 @@ def _add(
             else VERSION_1,
         )
     except KafkaError as error:
-        code = code_of(error, knows_fenced=context.api_version >= _PRODUCER_FENCED_SINCE)
+        code = code_of(error, context)
     yield from _released(named)
     return code, (yield from _all_told(topics, code))
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _MECHANISMS: Final = {mechanism.number: mechanism for mechanism in ScramMechanism}
 
-_Wish = ScramCredentialDeletion | ScramCredentialUpsertion
+_Change = ScramCredentialDeletion | ScramCredentialUpsertion
 
 
 async def handle(
@@ -49,17 +49,17 @@ async def handle(
 def _alter_each(
     services: Services, request: AlterUserScramCredentialsRequest
 ) -> WaitingSteps[list[AlterUserScramCredentialsResult]]:
-    outcomes: dict[str, _Wish | KafkaError] = {}
-    wishes: Iterator[_Wish] = chain(request.deletions, request.upsertions)
-    for wish in wishes:
-        _decide(services, outcomes, wish)
+    outcomes: dict[str, _Change | KafkaError] = {}
+    changes: Iterator[_Change] = chain(request.deletions, request.upsertions)
+    for change in changes:
+        _check(services, outcomes, change)
         yield None
     results: list[AlterUserScramCredentialsResult] = []
     for some in batches(outcomes.items()):
         yield from services.cluster.settling()
         records: list[object] = []
         for user, outcome in some:
-            error = outcome if isinstance(outcome, KafkaError) else _at_last(services, outcome)
+            error = outcome if isinstance(outcome, KafkaError) else _failure(services, outcome)
             result = AlterUserScramCredentialsResult(
                 user=user, error_code=ErrorCode.NONE, error_message=None
             )
@@ -79,9 +79,9 @@ def _alter_each(
     return results
 
 
-def _decide(services: Services, outcomes: dict[str, _Wish | KafkaError], wish: _Wish) -> None:
-    """Put the wish, or what is wrong with it, among the outcomes (ScramControlManager)."""
-    user = wish.name
+def _check(services: Services, outcomes: dict[str, _Change | KafkaError], change: _Change) -> None:
+    """Put the change, or what is wrong with it, among the outcomes (ScramControlManager)."""
+    user = change.name
     if isinstance(outcomes.get(user), KafkaError):
         return  # the first thing wrong with a user is what is said
     if user in outcomes:
@@ -93,41 +93,41 @@ def _decide(services: Services, outcomes: dict[str, _Wish | KafkaError], wish: _
     error = None
     if not user:
         error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
-    elif wish.mechanism not in _MECHANISMS:
+    elif change.mechanism not in _MECHANISMS:
         error = KafkaError(ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
-    elif isinstance(wish, ScramCredentialUpsertion):
-        if wish.iterations < MIN_ITERATIONS:
+    elif isinstance(change, ScramCredentialUpsertion):
+        if change.iterations < MIN_ITERATIONS:
             error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
-        elif wish.iterations > MAX_ITERATIONS:
+        elif change.iterations > MAX_ITERATIONS:
             error = KafkaError(ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
     else:
-        error = _missing(services, wish)
-    outcomes[user] = error or wish
+        error = _missing(services, change)
+    outcomes[user] = error or change
 
 
-def _at_last(services: Services, wish: _Wish) -> KafkaError | None:
-    """The error that carrying out a wish ends in."""
-    if isinstance(wish, ScramCredentialDeletion):
-        return _missing(services, wish)
+def _failure(services: Services, change: _Change) -> KafkaError | None:
+    """The error that carrying out a change ends in."""
+    if isinstance(change, ScramCredentialDeletion):
+        return _missing(services, change)
     # Java has no key of no bytes, at which its HMAC fails.
-    return None if wish.salted_password else KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    return None if change.salted_password else KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
-def _missing(services: Services, wish: ScramCredentialDeletion) -> KafkaError | None:
+def _missing(services: Services, change: ScramCredentialDeletion) -> KafkaError | None:
     """The error for a credential that is to be deleted, and does not exist."""
-    if (wish.name, wish.mechanism) in services.cluster.image.scram_credentials:
+    if (change.name, change.mechanism) in services.cluster.image.scram_credentials:
         return None
     return KafkaError(
         ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist"
     )
 
 
-def _credential(wish: ScramCredentialUpsertion) -> UserScramCredentialRecord:
-    mechanism = _MECHANISMS[wish.mechanism]
-    kept = credential_of(mechanism, wish.salted_password, wish.salt, wish.iterations)
+def _credential(change: ScramCredentialUpsertion) -> UserScramCredentialRecord:
+    mechanism = _MECHANISMS[change.mechanism]
+    kept = credential_of(mechanism, change.salted_password, change.salt, change.iterations)
     return UserScramCredentialRecord(
-        name=wish.name,
-        mechanism=wish.mechanism,
+        name=change.name,
+        mechanism=change.mechanism,
         salt=kept.salt,
         stored_key=kept.stored_key,
         server_key=kept.server_key,

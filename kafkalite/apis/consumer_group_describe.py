@@ -11,7 +11,6 @@ from kafkalite.coordinators.describing import describe_groups
 from kafkalite.wire.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
     ConsumerGroupDescribeResponse,
-    DescribedGroup,
 )
 
 if TYPE_CHECKING:
@@ -22,7 +21,5 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    is_served = services.serves_groups("consumer")
     describe = services.group_coordinator.consumer.describe
-    groups = await describe_groups(is_served, context, request, describe, DescribedGroup)
-    return ConsumerGroupDescribeResponse(groups=groups)
+    return ConsumerGroupDescribeResponse(groups=await describe_groups(context, request, describe))

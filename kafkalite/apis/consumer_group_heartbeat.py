@@ -15,14 +15,12 @@ from kafkalite.requests.disk_threads import in_disk_thread
 from kafkalite.requests.large_groups import in_turn
 from kafkalite.requests.large_requests import with_message
 from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many
-from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatRequestRow,
-    ConsumerGroupHeartbeatResponse,
     ConsumerGroupHeartbeatResponseRow,
 )
-from kafkalite.wire.rows import LargeResponse, SharedResponse, rows_of
+from kafkalite.wire.rows import LargeResponse, SharedResponse
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.consumer_api import ConsumerGroupRequests
@@ -36,10 +34,6 @@ Answer: TypeAlias = "ConsumerGroupHeartbeatResponseRow | SharedResponse | LargeR
 def handle(
     services: Services, context: RequestContext, request: ConsumerGroupHeartbeatRequestRow
 ) -> Answer | Coroutine[Any, Any, Answer]:
-    if not services.serves_groups("consumer"):
-        refused: ConsumerGroupHeartbeatResponseRow
-        refused = rows_of(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
-        return refused
     stale = services.group_coordinator.consumer.stale_expressions(request[0], context.node_id)
     if request[7] or stale:
         new = [

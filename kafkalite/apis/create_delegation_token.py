@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.requests.principal import ANONYMOUS, USER_TYPE, Principal
+from kafkalite.requests.principal import USER_TYPE, Principal
+from kafkalite.requests.refusals import refuse
 from kafkalite.requests.slices import in_slices, mapped
 from kafkalite.security.delegation_tokens import (
     NO_TIME,
@@ -33,16 +34,8 @@ async def refused(
     """The response on a connection that may not ask for tokens, and for parties that cannot be."""
     if request.owner_principal_name and request.owner_principal_type is None:
         # Kafka fails before it knows who asks.
-        return CreateDelegationTokenResponse(
-            error_code=ErrorCode.UNKNOWN_SERVER_ERROR,
-            principal_type=ANONYMOUS.type,
-            principal_name=ANONYMOUS.name,
-            token_requester_principal_type=ANONYMOUS.type,
-            token_requester_principal_name=ANONYMOUS.name,
-            issue_timestamp_ms=NO_TIME,
-            expiry_timestamp_ms=NO_TIME,
-            max_timestamp_ms=NO_TIME,
-        )
+        code = ErrorCode.UNKNOWN_SERVER_ERROR
+        return refuse(context.api_key, context.api_version, request, code)
     if not are_token_requests_allowed(context.principal, context.security_protocol):
         return _without_token(context, request, ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
     types = await in_slices(mapped(_type, request.renewers), context)

@@ -5,12 +5,13 @@ Nothing is removed where there are too many. Kafka: AclApis, AclControlManager.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from kafkalite.cluster.operation_size import MAX_RECORDS
 from kafkalite.requests.context import CloseConnection
-from kafkalite.requests.slices import WaitingSteps, in_slices, mapped
+from kafkalite.requests.slices import Steps, WaitingSteps, batches, in_slices, mapped
 from kafkalite.security.acls import Acl, AclFilter, numbers_of_filter
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.delete_acls import (
@@ -52,7 +53,7 @@ def _delete_each(
     for each in filters:
         yield None
         try:
-            found = _matching(authorizer, AclFilter.of(each))
+            found = yield from _matching(authorizer, AclFilter.of(each))
         except KafkaError as error:
             results.append(_refused(error))
             continue
@@ -65,23 +66,30 @@ def _delete_each(
             DeleteAclsFilterResult(
                 error_code=ErrorCode.NONE,
                 error_message=None,
-                matching_acls=[_described(acl) for acl in found.values()],
+                matching_acls=(yield from mapped(_described, found.values())),
             )
         )
-    # Others may have deleted some of them meanwhile.
-    yield from services.cluster.settling()
-    services.cluster.begin_write(
-        [RemoveAccessControlEntryRecord(id=key) for key in gone if key in authorizer.acls]
-    )
+    yield from services.cluster.deciding(lambda: _removals(authorizer, gone))
     return results
 
 
-def _matching(authorizer: Authorizer, wanted: AclFilter) -> dict[UUID, Acl]:
+def _removals(authorizer: Authorizer, gone: Iterable[UUID]) -> Steps[list[object]]:
+    """Records that remove entries, but for those that others have removed meanwhile."""
+    records: list[object] = []
+    for some in batches(gone):
+        records += [
+            RemoveAccessControlEntryRecord(id=key) for key in some if key in authorizer.acls
+        ]
+        yield
+    return records
+
+
+def _matching(authorizer: Authorizer, wanted: AclFilter) -> Steps[dict[UUID, Acl]]:
     if wanted.has_unknown_pattern:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Unknown patternFilter.")
     if wanted.has_unknown_entry:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "Unknown entryFilter.")
-    return dict(authorizer.matching(wanted))
+    return dict((yield from authorizer.matching(wanted)))
 
 
 def _refused(error: KafkaError) -> DeleteAclsFilterResult:

@@ -5,14 +5,15 @@ at once; the files go with retention. The answer names the low watermark, the fi
 living replicas, -1 with an error. It waits until that is where it was asked to be, or timeout.ms
 have passed: REQUEST_TIMED_OUT, with the low watermark as it was in the beginning. An offset before
 the log start changes nothing. Of a partition named twice the last offset counts. Kafka forgets the
-new start if it is killed before the next checkpoint; here it is on the disk before the answer.
+new start if it is killed before the next checkpoint; here it is on the disk before the answer,
+unless the disk is full, and KAFKA_STORAGE_ERROR is the answer if the disk turns out to be broken.
 Source: KafkaApis.handleDeleteRecordsRequest, ReplicaManager.deleteRecords, DelayedDeleteRecords.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import trio
 
@@ -38,6 +39,8 @@ _NO_EPOCH: Final = -1
 
 # By partition.
 _Offsets = dict[int, int]
+# A log that has a new start, and what is answered for it.
+_Begun: TypeAlias = "tuple[Log, DeleteRecordsPartitionResult]"
 
 
 class _Waiting(NamedTuple):
@@ -70,17 +73,18 @@ async def handle(
     services: Services, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:
     waiting: list[_Waiting] = []
-    logs: list[Log] = []
+    begun: list[_Begun] = []
 
     def delete(asked: tuple[str, _Offsets]) -> Steps[DeleteRecordsTopicResult]:
         name, offsets = asked
-        delete_in = partial(_delete, services, context.node_id, name, waiting, logs)
+        delete_in = partial(_delete, services, context.node_id, name, waiting, begun)
         partitions = yield from mapped(delete_in, offsets.items())
         return DeleteRecordsTopicResult(name=name, partitions=partitions)
 
     by_topic = await in_slices(_by_topic(request.topics), context)
     topics = await in_slices(mapped_in_steps(delete, by_topic.items()), context)
-    await in_slices(services.logs.keeping_starts(logs), context)
+    await in_slices(services.logs.keeping_starts([log for log, _ in begun]), context)
+    await in_slices(mapped(_say_if_offline, begun), context)
     if waiting:
         watched = [each.partition.watchers for each in waiting]
         await context.connection.wait_until(
@@ -91,6 +95,14 @@ async def handle(
         )
         await in_slices(mapped(_Waiting.has_settled, waiting), context)
     return DeleteRecordsResponse(topics=topics)
+
+
+def _say_if_offline(begun: _Begun) -> None:
+    """A new start that could not be kept, as the disk is broken, may not be there after a crash."""
+    log, result = begun
+    if log.offline_reason is not None:
+        result.error_code = ErrorCode.KAFKA_STORAGE_ERROR
+        result.low_watermark = _NO_LOW_WATERMARK
 
 
 def _by_topic(topics: list[DeleteRecordsTopic]) -> Steps[dict[str, _Offsets]]:
@@ -115,7 +127,7 @@ def _delete(
     node_id: int,
     name: str,
     waiting: list[_Waiting],
-    logs: list[Log],
+    begun: list[_Begun],
     asked: tuple[int, int],
 ) -> DeleteRecordsPartitionResult:
     index, before = asked
@@ -133,7 +145,7 @@ def _delete(
     except KafkaError as error:
         result.error_code = error.code
         return result
-    logs.append(partition.log)
+    begun.append((partition.log, result))
     result.low_watermark = partition.low_watermark
     if result.low_watermark < offset:
         result.error_code = ErrorCode.REQUEST_TIMED_OUT

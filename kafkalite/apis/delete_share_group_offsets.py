@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafkalite.wire.error_messages import default_message
-from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.delete_share_group_offsets import (
     DeleteShareGroupOffsetsRequest,
     DeleteShareGroupOffsetsResponse,
@@ -22,8 +20,5 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: DeleteShareGroupOffsetsRequest
 ) -> DeleteShareGroupOffsetsResponse:
-    if not services.serves_groups("share"):
-        code = ErrorCode.UNSUPPORTED_VERSION
-        return DeleteShareGroupOffsetsResponse(error_code=code, error_message=default_message(code))
     await services.share.make_ready(context, (topic.topic_name for topic in request.topics))
     return await services.group_coordinator.share.offsets.delete(context, request)

@@ -26,11 +26,7 @@ async def handle(
 ) -> DeleteShareGroupStateResponse:
     coordinator = services.share.coordinator
     asking = ask_each(
-        services.share,
-        context.node_id,
-        request.group_id,
-        request.topics,
-        "delete share group state",
+        *(services.share, context, request),
         lambda key, asked: coordinator.delete(key),
         DeleteStateResult,
         PartitionResult,

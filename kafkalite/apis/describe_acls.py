@@ -42,7 +42,7 @@ async def handle(
 
 def _resources(authorizer: Authorizer, wanted: AclFilter) -> Steps[list[DescribeAclsResource]]:
     found: dict[tuple[ResourceType, str, PatternType], DescribeAclsResource] = {}
-    for some in batches(authorizer.matching(wanted)):
+    for some in batches((yield from authorizer.matching(wanted))):
         for _, acl in some:
             key = (acl.resource_type, acl.resource_name, acl.pattern_type)
             resource = found.get(key)

@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.slices import in_slices, mapped_in_steps
-from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_share_group_offsets import (
     DescribeShareGroupOffsetsRequest,
     DescribeShareGroupOffsetsResponse,
@@ -28,18 +27,10 @@ async def handle(
     # All of a group's: it has states, or none is asked for.
     names = (topic.topic_name for group in request.groups for topic in group.topics or ())
     await services.share.make_ready(context, names)
-    if not services.serves_groups("share"):
-        refused = [
-            DescribeShareGroupOffsetsResponseGroup(
-                group_id=group.group_id, error_code=ErrorCode.UNSUPPORTED_VERSION
-            )
-            for group in request.groups
-        ]
-        return DescribeShareGroupOffsetsResponse(groups=refused)
     offsets = services.group_coordinator.share.offsets
-    next_door = offsets.seen_next_door
-    if next_door is not None:
-        describe = partial(offsets.describe, context, seen=next_door)
+    seen_here = offsets.seen_here
+    if seen_here is not None:
+        describe = partial(offsets.describe, context, seen=seen_here)
         groups = await in_slices(mapped_in_steps(describe, request.groups), context)
         return DescribeShareGroupOffsetsResponse(groups=groups)
     described: list[DescribeShareGroupOffsetsResponseGroup] = []

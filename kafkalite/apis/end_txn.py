@@ -7,32 +7,29 @@ leader, or there are very many.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import (
-    NO_EPOCH,
-    NO_PRODUCER_ID,
     VERSION_1,
     VERSION_2,
     code_of,
 )
 from kafkalite.requests.context import RequestContext
+from kafkalite.wire.api_keys import END_TXN_OF_V2_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.end_txn import EndTxnRequestRow, EndTxnResponseRow
+from kafkalite.wire.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
-
-_PRODUCER_FENCED_SINCE: Final = 2
-_SECOND_GENERATION_SINCE: Final = 5
 
 
 def handle(
     services: Services, context: RequestContext, request: EndTxnRequestRow
 ) -> EndTxnResponseRow:
     transactional_id, producer_id, producer_epoch, is_commit = request
-    version = VERSION_2 if context.api_version >= _SECOND_GENERATION_SINCE else VERSION_1
+    version = VERSION_2 if context.api_version >= END_TXN_OF_V2_SINCE else VERSION_1
     try:
         producer_id, producer_epoch = services.transaction_coordinator.end(
             Producer(transactional_id, producer_id, producer_epoch),
@@ -41,6 +38,5 @@ def handle(
             client_version=version,
         )
     except KafkaError as error:
-        code = code_of(error, knows_fenced=context.api_version >= _PRODUCER_FENCED_SINCE)
-        return 0, code, NO_PRODUCER_ID, NO_EPOCH
+        return 0, code_of(error, context), NO_PRODUCER_ID, NO_PRODUCER_EPOCH
     return 0, ErrorCode.NONE, producer_id, producer_epoch

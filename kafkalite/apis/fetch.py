@@ -189,9 +189,9 @@ def _reader(
     reader_class = FetchReader
     if replica_id >= 0:
         # Only brokers ask so.
-        from kafkalite.replica.follower_reader import FollowerReader, StrangerReader
+        from kafkalite.replica.follower_reader import FollowerReader, ReplicaIdReader
 
-        reader_class = FollowerReader if services.cluster.is_observed else StrangerReader
+        reader_class = FollowerReader if services.cluster.is_observed else ReplicaIdReader
     reader = reader_class(
         services.config, services.cluster, services.topics, context, request, fetch.targets
     )

@@ -10,7 +10,7 @@ v3 may name the producer id and epoch to go on from (KIP-360); v4 knows PRODUCER
 from __future__ import annotations
 
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kafkalite.coordinators.transaction_coordinator.transaction import code_of
 from kafkalite.requests.context import RequestContext
@@ -20,8 +20,6 @@ from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest, Init
 
 if TYPE_CHECKING:
     from kafkalite.services import Services
-
-_PRODUCER_FENCED_SINCE: Final = 4
 
 
 def handle(
@@ -64,7 +62,7 @@ def _handle(
             expected=expected,
         )
     except KafkaError as error:
-        return _failed(code_of(error, knows_fenced=context.api_version >= _PRODUCER_FENCED_SINCE))
+        return _failed(code_of(error, context))
     return InitProducerIdResponse(producer_id=producer_id, producer_epoch=producer_epoch)
 
 

@@ -27,11 +27,7 @@ async def handle(
 ) -> InitializeShareGroupStateResponse:
     coordinator = services.share.coordinator
     asking = ask_each(
-        services.share,
-        context.node_id,
-        request.group_id,
-        request.topics,
-        "initialize share group state",
+        *(services.share, context, request),
         lambda key, asked: coordinator.initialize(key, asked.state_epoch, asked.start_offset),
         InitializeStateResult,
         PartitionResult,

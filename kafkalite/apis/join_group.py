@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite.log.errors import TakesLong
 from kafkalite.requests.large_groups import steps_in_turn
-from kafkalite.requests.request_memory import give_back
+from kafkalite.requests.parked import response_of
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
     from kafkalite.services import Services
 
-NULL_PROTOCOL_NAME_SINCE: Final = 7
+_NULL_PROTOCOL_NAME_SINCE: Final = 7
 
 
 async def handle(
@@ -32,12 +32,9 @@ async def handle(
         turns = services.group_coordinator.consumer.turns
         steps = classic.join_in_steps(context, request)
         parked = await steps_in_turn(turns, request.group_id, steps, context)
-    if not parked.is_answered:
-        await context.connection.move_to_task()
-        give_back()
-    response = await parked.response()
+    response = await response_of(parked, context)
     context.heard_of(request.group_id, response.member_id)
-    if context.api_version < NULL_PROTOCOL_NAME_SINCE:
+    if context.api_version < _NULL_PROTOCOL_NAME_SINCE:
         response.protocol_name = response.protocol_name or ""
     elif response.error_code != ErrorCode.NONE or not response.protocol_name:
         response.protocol_name = None  # also of members who share a protocol without a name

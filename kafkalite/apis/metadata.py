@@ -22,6 +22,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from kafkalite.cluster.image import NO_LEADER
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.context import RequestContext
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from kafkalite.cluster.image import PartitionState
     from kafkalite.services import Services
 
-_NO_LEADER: Final = -1
 
 # Clients ask for the same topics all day: responses kept since the last change of the metadata, at
 # most so many, to requests for at most so many topics with at most so many partitions in all.
@@ -352,7 +352,7 @@ def _partition(
         code = (
             ErrorCode.LISTENER_NOT_FOUND if known and kind >= 6 else ErrorCode.LEADER_NOT_AVAILABLE
         )
-        leader_id = _NO_LEADER
+        leader_id = NO_LEADER
     elif len(replicas) < len(state.replicas):
         code = ErrorCode.REPLICA_NOT_AVAILABLE
     return code, index, leader_id, state.leader_epoch, replicas, in_sync, offline
@@ -366,4 +366,4 @@ def _failed(
         (code, name or "", topic_id if version >= 10 else NO_UUID, False, (), NOT_ASKED)
         for topic_id, name in asked
     ]
-    return 0, (), None, _NO_LEADER, topics, NOT_ASKED, code
+    return 0, (), None, NO_LEADER, topics, NOT_ASKED, code

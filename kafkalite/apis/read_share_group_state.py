@@ -28,11 +28,7 @@ async def handle(
 ) -> ReadShareGroupStateResponse:
     coordinator = services.share.coordinator
     asking = ask_each(
-        services.share,
-        context.node_id,
-        request.group_id,
-        request.topics,
-        "read share group state",
+        *(services.share, context, request),
         lambda key, asked: _fields(coordinator.read(key, asked.leader_epoch)),
         ReadStateResult,
         PartitionResult,

@@ -28,11 +28,7 @@ async def handle(
 ) -> ReadShareGroupStateSummaryResponse:
     coordinator = services.share.coordinator
     asking = ask_each(
-        services.share,
-        context.node_id,
-        request.group_id,
-        request.topics,
-        "read share group state summary",
+        *(services.share, context, request),
         lambda key, asked: _fields(coordinator.summary(key) or ShareState()),
         ReadStateSummaryResult,
         PartitionResult,

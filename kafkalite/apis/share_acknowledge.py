@@ -15,7 +15,7 @@ from kafkalite.replica.share.acknowledgement import RequestFailed
 from kafkalite.replica.share.acknowledging import Outcomes, Saying, acknowledging
 from kafkalite.replica.share.share_sessions import FINAL_EPOCH, INITIAL_EPOCH, SessionKey
 from kafkalite.requests.slices import Steps, batches, few_or_in_slices
-from kafkalite.wire.error_messages import message_of
+from kafkalite.wire.error_messages import words_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.share_acknowledge import (
     LeaderIdAndEpoch,
@@ -39,7 +39,7 @@ async def handle(
     services: Services, context: RequestContext, request: ShareAcknowledgeRequest
 ) -> ShareAcknowledgeResponse:
     try:
-        member = member_of(services, request.group_id, request.member_id)
+        member = member_of(request.group_id, request.member_id)
         partitions = services.share.partitions
         epoch = request.share_session_epoch
         if epoch == INITIAL_EPOCH:
@@ -82,10 +82,8 @@ def are_many(topics: Sequence[Any]) -> bool:
     )
 
 
-def member_of(services: Services, group_id: str | None, member_id: str | None) -> SessionKey:
-    """The member that asks. Raises KafkaError: UNSUPPORTED_VERSION, INVALID_REQUEST."""
-    if not services.serves_groups("share"):
-        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+def member_of(group_id: str | None, member_id: str | None) -> SessionKey:
+    """The member that asks. Raises KafkaError(INVALID_REQUEST)."""
     if group_id is None or member_id is None or not is_share_member_id(member_id):
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     return SessionKey(group_id, member_id)
@@ -105,7 +103,7 @@ def _response(
             if error is not None and error.code is ErrorCode.NOT_LEADER_OR_FOLLOWER:
                 topic = services.topics.by_id(where.topic_id)
                 if topic is not None:
-                    answer.error_message = message_of(error)
+                    answer.error_message = words_of(error)
                     leader = topic.partitions[where.partition].current_leader(leaders)
                     answer.current_leader = LeaderIdAndEpoch(*leader)
             answers = topics.get(where.topic_id)

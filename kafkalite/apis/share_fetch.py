@@ -79,7 +79,7 @@ async def handle(
     forgotten = request.forgotten_topics_data
     is_long = are_many(request.topics) or bool(forgotten and are_many(forgotten))
     try:
-        member = member_of(services, request.group_id, request.member_id)
+        member = member_of(request.group_id, request.member_id)
         is_renewal = context.api_version >= RENEWALS_SINCE and request.is_renew_ack
         if is_renewal and _asks_for_records(request):
             raise KafkaError(ErrorCode.INVALID_REQUEST)

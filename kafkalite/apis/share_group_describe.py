@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from kafkalite.coordinators.describing import describe_groups
 from kafkalite.wire.messages.share_group_describe import (
-    DescribedGroup,
     ShareGroupDescribeRequest,
     ShareGroupDescribeResponse,
 )
@@ -20,7 +19,5 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: ShareGroupDescribeRequest
 ) -> ShareGroupDescribeResponse:
-    is_served = services.serves_groups("share")
     describe = services.group_coordinator.share.describe
-    groups = await describe_groups(is_served, context, request, describe, DescribedGroup)
-    return ShareGroupDescribeResponse(groups=groups)
+    return ShareGroupDescribeResponse(groups=await describe_groups(context, request, describe))

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kafkalite.log.errors import TakesLong
 from kafkalite.requests.large_groups import in_turn
-from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.share_group_heartbeat import (
     ShareGroupHeartbeatRequestRow,
-    ShareGroupHeartbeatResponse,
     ShareGroupHeartbeatResponseRow,
 )
-from kafkalite.wire.rows import LargeResponse, SharedResponse, rows_of
+from kafkalite.wire.rows import LargeResponse, SharedResponse
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.share_api import ShareGroupRequests
@@ -26,10 +24,6 @@ Answer: TypeAlias = "ShareGroupHeartbeatResponseRow | SharedResponse | LargeResp
 def handle(
     services: Services, context: RequestContext, request: ShareGroupHeartbeatRequestRow
 ) -> Answer | Coroutine[Any, Any, Answer]:
-    if not services.serves_groups("share"):
-        refused: ShareGroupHeartbeatResponseRow
-        refused = rows_of(ShareGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
-        return refused
     names = request[4]
     groups = services.group_coordinator.share
     if not names:  # nearly always

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from kafkalite.coordinators.describing import describe_groups
 from kafkalite.wire.messages.streams_group_describe import (
-    DescribedGroup,
     StreamsGroupDescribeRequest,
     StreamsGroupDescribeResponse,
 )
@@ -19,7 +18,5 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: StreamsGroupDescribeRequest
 ) -> StreamsGroupDescribeResponse:
-    is_served = services.serves_groups("streams")
     describe = services.group_coordinator.streams.describe
-    groups = await describe_groups(is_served, context, request, describe, DescribedGroup)
-    return StreamsGroupDescribeResponse(groups=groups)
+    return StreamsGroupDescribeResponse(groups=await describe_groups(context, request, describe))

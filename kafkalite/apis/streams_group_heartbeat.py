@@ -14,7 +14,7 @@ from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.requests.large_requests import with_message
 from kafkalite.requests.slices import COUNTED_FROM_BYTES, has_many, in_slices
 from kafkalite.requests.topology_names import check_topic_names
-from kafkalite.wire.error_messages import message_of
+from kafkalite.wire.error_messages import words_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.streams_group_heartbeat import (
     StreamsGroupHeartbeatRequest,
@@ -61,8 +61,6 @@ def _answer(
     topology: Topology | None,
 ) -> Answer | Coroutine[Any, Any, Answer]:
     try:
-        if not services.serves_groups("streams"):
-            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         if topology is not None:
             check_topic_names(topology)
     except KafkaError as refused:
@@ -108,7 +106,7 @@ async def _create(
     ]
     results = await in_slices(services.topics.creating_all(new), context)
     failed = [
-        f"{name} ({message_of(result)})"
+        f"{name} ({words_of(result)})"
         for name, result in zip(topics, results, strict=True)
         if isinstance(result, KafkaError)
         and result.code is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION

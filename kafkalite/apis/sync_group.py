@@ -9,7 +9,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from kafkalite.group_coordinator.classic_member import sync_refused
-from kafkalite.requests.request_memory import give_back
+from kafkalite.requests.parked import response_of
 from kafkalite.requests.slices import AT_ONCE, in_slices
 from kafkalite.wire.api_keys import SYNC_GROUP_PROTOCOL_SINCE
 from kafkalite.wire.errors import ErrorCode
@@ -31,7 +31,7 @@ def handle(
     if len(assignments) > AT_ONCE:
         return _sync_slowly(services, context, request)
     parked = _sync(services, context, request)
-    return parked.response_now if parked.is_answered else _when_answered(context, parked)
+    return parked.response_now if parked.is_answered else response_of(parked, context)
 
 
 def _sync(
@@ -49,12 +49,4 @@ async def _sync_slowly(
     """With very many assignments, which may be of no members."""
     steps = services.group_coordinator.classic.for_members(context, request)
     parked = _sync(services, context, await in_slices(steps, context))
-    return await _when_answered(context, parked)
-
-
-async def _when_answered(
-    context: RequestContext, parked: Parked[SyncGroupResponseRow]
-) -> SyncGroupResponseRow:
-    await context.connection.move_to_task()
-    give_back()
-    return await parked.response()
+    return await response_of(parked, context)

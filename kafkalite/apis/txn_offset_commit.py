@@ -19,6 +19,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import TopicPart
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import AT_ONCE, Steps, at_once, in_slices, is_long
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
+from kafkalite.wire.api_keys import TXN_OFFSET_COMMIT_OF_V2_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestRow,
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 _ABORTABLE_SINCE: Final = 4
-_SECOND_GENERATION_SINCE: Final = 5
 
 
 def handle(
@@ -97,7 +97,7 @@ def _check_guard(
 
 def adds(context: RequestContext) -> bool:
     """True if the client leaves it to us to add the partition to the transaction."""
-    return context.api_version >= _SECOND_GENERATION_SINCE
+    return context.api_version >= TXN_OFFSET_COMMIT_OF_V2_SINCE
 
 
 def names_any(services: Services, topics: Sequence[TxnOffsetCommitRequestTopicRow]) -> Steps[bool]:

@@ -30,11 +30,7 @@ async def handle(
 ) -> WriteShareGroupStateResponse:
     coordinator = services.share.coordinator
     asking = ask_each(
-        services.share,
-        context.node_id,
-        request.group_id,
-        request.topics,
-        "write share group state",
+        *(services.share, context, request),
         lambda key, asked: coordinator.write(key, _write(asked)),
         WriteStateResult,
         PartitionResult,

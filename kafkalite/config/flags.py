@@ -53,6 +53,12 @@ def a_path(text: str) -> Path:
     return Path(text)
 
 
+def a_host(text: str) -> str:
+    """The host of a flag. An IPv6 address may stand in brackets, as it does before a port."""
+    is_in_brackets = text.startswith("[") and text.endswith("]")
+    return text[1:-1] if is_in_brackets else text
+
+
 def _setting(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name.strip():

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from kafkalite.broker import Broker
+from kafkalite.cluster.image import NO_LEADER
 from kafkalite.control.answers import GroupView, MemberView
 from kafkalite.control.durations import seconds, shown
 from kafkalite.control.faults.book import RuleBook, RuleState
@@ -27,7 +28,7 @@ from kafkalite.control.questions import (
     TransactionIs,
     Until,
 )
-from kafkalite.control.views import NO_LEADER, committed_by, group_view, topic_view
+from kafkalite.control.views import committed_by, group_view, topic_view
 
 
 @dataclass(frozen=True, slots=True)

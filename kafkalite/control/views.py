@@ -27,8 +27,6 @@ from kafkalite.requests.slices import Steps, at_once, mapped
 from kafkalite.wire.message_codec import parse_body
 from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 
-NO_LEADER = -1
-
 
 def topic_of(broker: Broker, name: str) -> Topic:
     """A topic. Raises Problem."""

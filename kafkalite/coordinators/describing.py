@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from kafkalite.requests.slices import WaitingSteps, briefly_or_in_slices
 from kafkalite.security.authorized_operations import GROUP_OPERATIONS
-from kafkalite.wire.errors import ErrorCode
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
@@ -61,21 +60,15 @@ async def describe_each(
 
 
 async def describe_groups(
-    is_served: bool,
     context: RequestContext,
     request: DescribeRequest,
     describe: Callable[[RequestContext, str], D | Callable[[], D]],
-    make_group: Callable[..., D],
 ) -> list[D]:
-    """The same for the groups of one type, which may be switched off (`Services.serves_groups`)."""
-
-    def unsupported(context: RequestContext, group_id: str) -> D:
-        return make_group(group_id=group_id, error_code=ErrorCode.UNSUPPORTED_VERSION)
-
+    """The same for a request of those protocols."""
     return await describe_each(
         context,
         request.group_ids,
-        describe if is_served else unsupported,
+        describe,
         include_authorized_operations=request.include_authorized_operations,
     )
 

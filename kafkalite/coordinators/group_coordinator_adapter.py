@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.coordinators.share_adapter import ShareServices
     from kafkalite.replica.topics import Topics
-    from kafkalite.requests.slices import WaitingSteps
+    from kafkalite.requests.slices import Steps, WaitingSteps
 
 
 DYNAMIC = tuple(f"group.{each}.assignment.interval.ms" for each in ("consumer", "share", "streams"))
@@ -123,7 +123,7 @@ class _Watcher:
         self._coordinator = coordinator
         self._names = {topic.topic_id: topic.name for topic in topics.all()}
 
-    def metadata_changed(self, records: Sequence[object]) -> None:
+    def metadata_changed(self, records: Sequence[object]) -> Steps[None] | None:
         changed: set[str] = set()
         gone: dict[str, UUID] = {}
         for record in records:
@@ -139,8 +139,7 @@ class _Watcher:
                         changed.add(name)
                 case _:
                     pass
-        if gone:
-            self._coordinator.topics_deleted(gone)
         self._coordinator.leaders_changed()
         if changed:
             self._coordinator.topics_changed(changed)
+        return self._coordinator.topics_deleted(gone) if gone else None

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 Where = tuple[UUID, int]
 _LATEST: Final = -1
 _CONSUMER: Final = -1
+# Seconds before a leader is asked again that did not answer.
+_PAUSES: Final = (1, 2, 4, 8, 16)
 
 
 class LatestOffsets:
@@ -78,13 +80,26 @@ class LatestOffsets:
         gone = KafkaError(ErrorCode.NETWORK_EXCEPTION)
         found.update(dict.fromkeys(wanted.values(), gone))
         for some in batches(wanted):
-            try:
-                answer = await link.ask(
-                    address, _ends_of(some), timeout_seconds=self._timeout_seconds
-                )
-            except PeerGone:
+            answer = await self._answer(link, address, _ends_of(some))
+            if answer is None:
                 return
             _take(answer, wanted, found)
+
+    async def _answer(
+        self, link: Link, address: Address, body: ListOffsetsRequest
+    ) -> ListOffsetsResponse | None:
+        """A leader may come back, or its broker be restarting: it is asked several times."""
+        for pause in (*_PAUSES, None):
+            try:
+                answer: ListOffsetsResponse = await link.ask(
+                    address, body, timeout_seconds=self._timeout_seconds
+                )
+            except PeerGone:
+                if pause is not None:
+                    await trio.sleep(pause)
+            else:
+                return answer
+        return None
 
     async def close(self) -> None:
         """Give the connections back."""

@@ -23,6 +23,7 @@ from kafkalite.coordinators.transaction_coordinator.coordinator import (
 from kafkalite.coordinators.transaction_coordinator.markers import Markers, MarkerWriter
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.requests.purgatory import wait_until
+from kafkalite.wire.api_keys import PRODUCE_OF_V2_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import NO_PRODUCER_ID, producer_of
 
@@ -37,10 +38,8 @@ if TYPE_CHECKING:
     from kafkalite.requests.slices import Steps
     from kafkalite.wire.fields import InMemory
 
-# Versions of Produce: from here the client knows TRANSACTION_ABORTABLE, and is one of transactions
-# v2.
+# The first version of Produce whose clients know TRANSACTION_ABORTABLE.
 _ABORTABLE_SINCE: Final = 11
-SECOND_GENERATION_SINCE: Final = 12
 # False: the coordinator is not asked whether a client has added a partition.
 VERIFIES: Final = "transaction.partition.verification.enable"
 _TRY_LATER: Final = frozenset(
@@ -139,7 +138,7 @@ def begin_transaction(
         return None  # the log says what is wrong with it
     if transactional_id is None:
         raise NotInTransaction(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    adds = context.api_version >= SECOND_GENERATION_SINCE
+    adds = context.api_version >= PRODUCE_OF_V2_SINCE
     if not adds and not config.boolean(VERIFIES, context.node_id):
         return None
     try:
@@ -155,7 +154,7 @@ def begin_transaction(
 
 def _as_answered(error: KafkaError, version: int) -> NotInTransaction:
     is_concurrent = error.code is ErrorCode.CONCURRENT_TRANSACTIONS
-    if error.code in _TRY_LATER or (is_concurrent and version < SECOND_GENERATION_SINCE):
+    if error.code in _TRY_LATER or (is_concurrent and version < PRODUCE_OF_V2_SINCE):
         # Not every client would retry on the code itself.
         return NotInTransaction(
             ErrorCode.NOT_ENOUGH_REPLICAS,

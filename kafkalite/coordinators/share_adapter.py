@@ -1,14 +1,14 @@
 """Share groups in the broker: the share coordinator, the share partitions, their tasks.
 
 Both are made, and imported, when the first request needs them. Here they meet: in one process
-leaders of share partitions and the group coordinator ask the share coordinator next door. Among
+leaders of share partitions and the group coordinator ask the share coordinator itself. Among
 several processes they ask it by the network, wherever it is (share_persister.py). If states are not
 to be kept, neither is asked (unkept_share_states.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -92,7 +92,7 @@ class ShareServices:
         if persister is not None:
             persister.lost = self._lost
             cluster.subscribe(lambda records: self._leaders_changed())
-            topics.subscribe(self._leaders_changed)  # also when a log is opened again
+            topics.subscribe(self._logs_changed)
 
     async def run(self) -> None:
         """Wait for the first need; then run the timers of locks, snapshots and pruning."""
@@ -227,21 +227,28 @@ class ShareServices:
         topic = self._topics.by_id(topic_id)
         return 0 if topic is None else len(topic.partitions)
 
-    def _metadata_changed(self, records: Sequence[object]) -> None:
+    def _metadata_changed(self, records: Sequence[object]) -> Steps[None] | None:
         gone = {record.topic_id for record in records if isinstance(record, RemoveTopicRecord)}
-        if gone:
-            self.coordinator.topics_deleted(gone)
-            if self._partitions is not None:
-                self._partitions.topics_deleted(gone)
+        return self._topics_deleted(gone) if gone else None
 
-    def _leaders_changed(self) -> None:
+    def _topics_deleted(self, gone: Collection[UUID]) -> Steps[None]:
+        yield from self.coordinator.topics_deleted(gone)
+        if self._partitions is not None:
+            yield from self._partitions.topics_deleted(gone)
+
+    def _logs_changed(self) -> None:
+        """Topics, or their partitions, came or went, or a log was opened again."""
+        steps = self._leaders_changed()
+        if steps is not None:
+            self._take_later(steps)
+
+    def _leaders_changed(self) -> Steps[None] | None:
         """Partitions may be led elsewhere, or here: among several processes."""
         topic = self._topics.get(SHARE_STATE_TOPIC)
         partitions = () if topic is None else topic.partitions
         if self._coordinator is not None or any(p.coordinated_here >= 0 for p in partitions):
             self.coordinator.leaders_changed()
-        if self._partitions is not None:
-            self._partitions.leaders_changed()
+        return None if self._partitions is None else self._partitions.leaders_changed()
 
     def _lost(self, key: SharePartitionKey) -> None:
         if self._partitions is not None:

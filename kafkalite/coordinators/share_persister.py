@@ -217,7 +217,7 @@ class SharePersister:
     # For the group coordinator (its ShareStateKeeper)
 
     @property
-    def next_door(self) -> SeenStates | None:
+    def seen_here(self) -> SeenStates | None:
         """None: they are on whatever broker."""
         return None
 

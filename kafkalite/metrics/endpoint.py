@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from kafkalite.background import in_slices
+from kafkalite.background import in_pieces
 from kafkalite.metrics.event_loop import watch
 from kafkalite.metrics.exposition import Exposition
 from kafkalite.metrics.readings import Distribution, Readings
@@ -74,5 +74,5 @@ class MetricsEndpoint:
             readings.put_distribution("kafkalite_event_loop_lag_seconds", self._lag)
             longest = self._longest_turn_seconds()
             readings.put("kafkalite_event_loop_longest_turn_seconds", longest)
-            await in_slices(read(services, readings))
+            await in_pieces(read(services, readings))
             return await trio.to_thread.run_sync(self._exposition.text, readings, accept)

@@ -56,11 +56,11 @@ class Exchange:
         self._buffer = bytearray()
         self._versions: dict[int, tuple[int, int]] = {}
 
-    def greeting(self) -> ApiVersionsRequest:
-        """The first request on every connection; its answer goes to `greeted`."""
+    def versions_request(self) -> ApiVersionsRequest:
+        """The first request on every connection; its answer goes to `versions_received`."""
         return ApiVersionsRequest(client_software_name="kafkalite", client_software_version="1")
 
-    def greeted(self, answer: Any) -> None:
+    def versions_received(self, answer: Any) -> None:
         """Keep the versions that the other node serves."""
         self._versions = {
             each.api_key: (each.min_version, each.max_version) for each in answer.api_keys

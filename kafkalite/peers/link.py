@@ -8,6 +8,7 @@ that comes late would be taken for another's.
 
 from __future__ import annotations
 
+import select
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from math import inf
@@ -43,6 +44,17 @@ class Connection(NamedTuple):
 
 
 Connect = Callable[[Address], Awaitable[Connection]]
+
+
+def _is_hung_up(stream: trio.abc.Stream) -> bool:
+    """True if the other side has closed the connection, as a broker does that is started again."""
+    if isinstance(stream, trio.SSLStream):
+        return _is_hung_up(stream.transport_stream)
+    if not isinstance(stream, trio.SocketStream):
+        return False
+    asked = select.poll()
+    asked.register(stream.socket.fileno(), select.POLLRDHUP)
+    return bool(asked.poll(0))
 
 
 async def connect_tcp(address: Address) -> Connection:
@@ -105,13 +117,16 @@ class Link:
     async def _stream_to(self, address: Address) -> trio.abc.Stream:
         """The connection that is open, if it leads there and is still good, else a new one."""
         known = self._connection
-        if known and self._address == address and trio.current_time() < known.usable_until:
+        is_good = known is not None and trio.current_time() < known.usable_until
+        if known and is_good and self._address == address and not _is_hung_up(known.stream):
             return known.stream
         await self._drop()
         self._address = address
         self._exchange = exchange = Exchange(self._name)
         self._connection = made = await self._connect(address)
-        exchange.greeted(await exchanged(made.stream, exchange, exchange.greeting()))
+        exchange.versions_received(
+            await exchanged(made.stream, exchange, exchange.versions_request())
+        )
         return made.stream
 
     async def _drop(self) -> None:

@@ -14,7 +14,7 @@ from uuid import UUID
 import trio
 
 from kafkalite.log.loggers import logger_of
-from kafkalite.quorum.channel import ControllerChannel, NoController
+from kafkalite.quorum.channel import REQUEST_TIMEOUT_SECONDS, ControllerChannel, NoController
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.assign_replicas_to_dirs import (
     AssignReplicasToDirsRequest,
@@ -31,7 +31,6 @@ _MAX_PER_REQUEST: Final = 2250
 _BATCH_SECONDS: Final = 0.1
 _FIRST_BACKOFF_SECONDS: Final = 0.1
 _LAST_BACKOFF_SECONDS: Final = 10.0
-_REQUEST_TIMEOUT_SECONDS: Final = 30.0
 
 
 class Assignments:
@@ -74,7 +73,7 @@ class Assignments:
             directories=_by_directory(told),
         )
         try:
-            answer = await self._channel.ask(request, timeout_seconds=_REQUEST_TIMEOUT_SECONDS)
+            answer = await self._channel.ask(request, timeout_seconds=REQUEST_TIMEOUT_SECONDS)
         except NoController as error:
             logger.info("directories not told: %s", error)
             return False

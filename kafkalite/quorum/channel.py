@@ -20,7 +20,7 @@ logger = logger_of(__name__)
 # The interval in which NodeToControllerRequestThread looks for the active controller.
 _BACKOFF_SECONDS: Final = 0.1
 # controller.socket.timeout.ms
-_REQUEST_TIMEOUT_SECONDS: Final = 30.0
+REQUEST_TIMEOUT_SECONDS: Final = 30.0
 
 
 class Quorum(Protocol):
@@ -67,7 +67,7 @@ class ControllerChannel:
         if address is None:
             return None
         try:
-            answer = await self._link.ask(address, body, timeout_seconds=_REQUEST_TIMEOUT_SECONDS)
+            answer = await self._link.ask(address, body, timeout_seconds=REQUEST_TIMEOUT_SECONDS)
         except PeerGone as error:
             if str(error) != self._complaint:
                 self._complaint = str(error)

@@ -36,8 +36,8 @@ class Forwarding:
     ) -> bytes:
         """The answer's frame, without its length, as the controller made it.
 
-        Raises KafkaError: UNSUPPORTED_VERSION (the client's connection is to be closed),
-        REQUEST_TIMED_OUT, UNKNOWN_SERVER_ERROR.
+        Raises KafkaError where there is none: UNSUPPORTED_VERSION, REQUEST_TIMED_OUT,
+        UNKNOWN_SERVER_ERROR. The client's connection is closed then.
         """
         principal = DefaultPrincipalData(
             type=principal_type, name=principal_name, token_authenticated=token_authenticated
@@ -51,10 +51,9 @@ class Forwarding:
             answer = await self._channel.ask(envelope, timeout_seconds=_TIMEOUT_SECONDS)
         except NoController:
             raise KafkaError(ErrorCode.REQUEST_TIMED_OUT) from None
-        code = ErrorCode(answer.error_code)
-        if code is ErrorCode.UNSUPPORTED_VERSION:
-            raise KafkaError(code)
-        if code is not ErrorCode.NONE or answer.response_data is None:
+        data: bytes | None = answer.response_data
+        if answer.error_code == ErrorCode.UNSUPPORTED_VERSION:
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
+        if answer.error_code or data is None:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-        data: bytes = answer.response_data
         return data

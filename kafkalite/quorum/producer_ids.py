@@ -11,7 +11,7 @@ from typing import Final
 import trio
 
 from kafkalite.log.loggers import logger_of
-from kafkalite.quorum.channel import ControllerChannel, NoController
+from kafkalite.quorum.channel import REQUEST_TIMEOUT_SECONDS, ControllerChannel, NoController
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.allocate_producer_ids import AllocateProducerIdsRequest
 
@@ -19,7 +19,6 @@ logger = logger_of(__name__)
 
 _PREFETCH_SHARE: Final = 0.9
 _BACKOFF_SECONDS: Final = 0.05
-_REQUEST_TIMEOUT_SECONDS: Final = 30.0
 
 
 class ProducerIds:
@@ -66,7 +65,7 @@ class ProducerIds:
             broker_id=self._node_id, broker_epoch=self._broker_epoch()
         )
         try:
-            answer = await self._channel.ask(request, timeout_seconds=_REQUEST_TIMEOUT_SECONDS)
+            answer = await self._channel.ask(request, timeout_seconds=REQUEST_TIMEOUT_SECONDS)
         except NoController as error:
             logger.warning("no producer ids: %s", error)
             return False

@@ -248,10 +248,10 @@ class FetchReader:
                 self.must_respond = True
                 return _without_records(target, partition, diverging, NO_REPLICA)
         if self._rack:
-            nearer = self._nearer_replica(partition, offset)
-            if nearer != NO_REPLICA:
+            preferred = self._preferred_read_replica(partition, offset)
+            if preferred != NO_REPLICA:
                 self.must_respond = True
-                return _without_records(target, partition, NOT_TOLD, nearer)
+                return _without_records(target, partition, NOT_TOLD, preferred)
         size = min(max_bytes, partition_max_bytes)
         if size < 0 and offset < log.log_end_offset:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # LogSegment.read
@@ -276,7 +276,7 @@ class FetchReader:
             result.records,
         )
 
-    def _nearer_replica(self, partition: Partition, offset: int) -> int:
+    def _preferred_read_replica(self, partition: Partition, offset: int) -> int:
         """The replica in the consumer's rack that is furthest of those that have the offset, where
         the leader is in another (KIP-392). Source: ReplicaManager.findPreferredReadReplica."""
         if self._node_id != partition.leader_id:

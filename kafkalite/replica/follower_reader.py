@@ -113,7 +113,7 @@ class FollowerReader(FetchReader):
         return len(result.records)
 
 
-class StrangerReader(FetchReader):
+class ReplicaIdReader(FetchReader):
     """A FetchReader for a broker id that is not a consumer's, where one process has all replicas.
 
     A replica gets what a consumer gets, and any other id is refused.

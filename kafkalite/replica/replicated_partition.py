@@ -114,7 +114,7 @@ class ReplicatedPartition(Partition):
         leading = None if self.replica is None else self.replica.leading
         if leading is None:
             return super().has_enough_in_sync
-        return len(leading.in_sync.maximal) >= leading.needed_count
+        return len(leading.in_sync.maximal) >= leading.needed_in_sync
 
     def reach(self, node_id: int, offset: int) -> tuple[int, float] | None:
         """The same as in one process, by what the follower told last."""

@@ -18,7 +18,7 @@ _FIRST_EPOCH: Final = 0
 _LAST_EPOCH: Final = 0x7FFFFFFF
 
 
-class FetchSession:
+class FetchSessionHandler:
     """The leader's memory of our last Fetch."""
 
     def __init__(self) -> None:

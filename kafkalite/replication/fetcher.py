@@ -16,7 +16,7 @@ import trio
 from kafkalite.log.loggers import logger_of
 from kafkalite.peers.link import Address, Connect, Link, PeerGone
 from kafkalite.replication import following
-from kafkalite.replication.fetch_session import FetchSession, Key
+from kafkalite.replication.fetch_session import FetchSessionHandler, Key
 from kafkalite.replication.following import Question
 from kafkalite.replication.replica import Replica, ReplicationConfig
 from kafkalite.requests.purgatory import wait_until
@@ -58,7 +58,7 @@ class Fetcher:
         self._broker_epoch = broker_epoch
         self._address_of = address_of
         self._link = Link(f"broker-{node_id}-fetcher-{leader_id}", connect)
-        self._session = FetchSession()
+        self._session = FetchSessionHandler()
         self._changed = trio.Event()
         self._complaint = ""
 

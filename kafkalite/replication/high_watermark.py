@@ -17,13 +17,13 @@ def next_high_watermark(
     leader_end: int,
     counting_ends: Iterable[int],
     in_sync_count: int,
-    needed_count: int,
+    needed_in_sync: int,
 ) -> int:
     """The high watermark after a change. An unknown end is -1, and holds it where it is.
 
-    `counting_ends` are those of the followers that count; `needed_count` is min.insync.replicas, or
-    the number of replicas if there are fewer.
+    `counting_ends` are those of the followers that count; `needed_in_sync` is min.insync.replicas,
+    or the number of replicas if there are fewer.
     """
-    if in_sync_count < needed_count:
+    if in_sync_count < needed_in_sync:
         return current
     return max(current, min(leader_end, *counting_ends, leader_end))

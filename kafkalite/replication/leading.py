@@ -121,7 +121,7 @@ class Leading:
     # -- the high watermark
 
     @property
-    def needed_count(self) -> int:
+    def needed_in_sync(self) -> int:
         """The number of in-sync replicas that a write with acks=all needs."""
         return self.log.config.needed_in_sync(len(self.replicas))
 
@@ -139,7 +139,7 @@ class Leading:
                     if replica_id in maximal or self._may_soon_join(replica_id, follower, now)
                 ],
                 in_sync_count=len(self.in_sync.committed),
-                needed_count=self.needed_count,
+                needed_in_sync=self.needed_in_sync,
             )
         )
         return log.high_watermark != before

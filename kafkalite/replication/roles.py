@@ -16,8 +16,6 @@ from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final, Protocol
 
-NO_LEADER: Final = -1
-
 
 class Role(Enum):
     """A broker's part in a partition."""

@@ -1,11 +1,12 @@
 """Requests that wait for a condition: Kafka's DelayedOperationPurgatory, small.
 
 A request that cannot be answered yet puts itself among the watchers of everything that can make its
-condition true. Each change of such a thing ends in `check_and_complete`: the condition is evaluated
-right there, and the request goes on at once, without a timer tick, when it holds. A change that is
-not enough wakes no request.
+condition true. Each change of such a thing ends in `check_and_complete`, and the request goes on at
+once, without a timer tick, when its condition holds. A change that is not enough wakes no request.
 
-A request waits in a task (`wait_until`, here) or in the loop (suspension.py).
+A request waits in a task (`wait_until`, here), and its condition is evaluated with the change. Or
+it waits in the loop (suspension.py), which evaluates the conditions of few or many requests after
+the change, in turns that are no longer than others.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Watchers:
         self._waiting: set[Watcher] | None = None
 
     def check_and_complete(self) -> None:
-        """Something changed: evaluate the condition of every request that waits."""
+        """Something changed: let every request that waits go on if its condition holds now."""
         if self._waiting:
             for each in tuple(self._waiting):
                 each.try_complete()

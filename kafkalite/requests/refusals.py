@@ -158,12 +158,17 @@ def refused(
     message: str | None = None,
     *,
     version: int = LAST_VERSION,
+    is_inner: bool = False,
     innermost: bool = False,
 ) -> Steps[Any]:
-    """The answer to one element of a request that is refused; `innermost`: to all in it, each by
-    itself.
+    """The answer to one element of a request that is refused, or, with `is_inner`, to an element
+    of such an element. `innermost`: to all in it, each by itself.
     """
     answered = _fields(response_class(api_key))[mirror.answered]
+    if is_inner and mirror.inner is not None:
+        mirror, class_ = mirror.inner, answered.element
+        assert isinstance(class_, type)
+        answered = _fields(class_)[mirror.answered]
     return _refused(mirror, answered, element, version, code, message, innermost)
 
 

@@ -39,11 +39,11 @@ class Step(Enum):
 class SuspendedRequest:
     """One request that waits in the loop, and its condition.
 
-    `deadline` is in seconds of trio's clock. `resume` is called once, when the condition holds.
-    With `answer_early`, more input from the client ends the wait.
+    `deadline` is in seconds of trio's clock. `resume` asks the loop to look, soon, whether the wait
+    `is_over`. With `answer_early`, more input from the client ends the wait.
     """
 
-    __slots__ = ("_done", "_resume", "answer_early", "deadline", "wake")
+    __slots__ = ("_done", "_is_looked_at", "_resume", "answer_early", "deadline", "wake")
 
     def __init__(
         self,
@@ -55,16 +55,25 @@ class SuspendedRequest:
     ) -> None:
         self.deadline = deadline
         self.answer_early = answer_early
-        # The reason to go on although the condition does not hold; None: wait on in a task.
+        # The reason to go on; None: wait on in a task.
         self.wake: WakeReason | None = None
         self._done = done
         self._resume: Callable[[SuspendedRequest], None] | None = resume
+        # Changes that come before the loop has looked are one to it.
+        self._is_looked_at = False
 
     def try_complete(self) -> None:
         """Ask the loop to go on with the request if its condition holds."""
-        if self._resume is not None and self._done():
-            resume, self._resume = self._resume, None
-            resume(self)
+        if self._resume is not None and not self._is_looked_at:
+            self._is_looked_at = True
+            self._resume(self)
+
+    def is_over(self) -> bool:
+        """True if the request is to go on: its condition holds, or `wake` says why else."""
+        self._is_looked_at = False
+        if self._done():
+            self.wake = WakeReason.DONE
+        return self.wake is not None
 
     async def wait(self, watched: Iterable[Watchers]) -> WakeReason | None:
         """Wait until the loop resumes the coroutine; None: it was resumed in a task before."""
@@ -79,7 +88,9 @@ class SuspendedRequest:
             self._resume = None
             for watchers in watched:
                 watchers.discard(self)
-        return WakeReason.DONE if self._done() else self.wake
+        if self.wake is WakeReason.DONE or self._done():
+            return WakeReason.DONE
+        return self.wake
 
 
 async def move_to_task() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafkalite.requests.topic_names import INTERNAL_TOPICS, is_topic_name
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from kafkalite.wire.messages.streams_group_heartbeat import Topology
 
 
-def topic_names(topology: Topology) -> Iterator[str]:
-    """All topics that a topology reads or writes, some of them twice."""
-    for subtopology in topology.subtopologies:
+def topic_names(topology: Any) -> Iterator[str]:
+    """All topics that a topology, of a heartbeat or a description, reads or writes; some twice."""
+    for subtopology in topology.subtopologies or ():
         yield from subtopology.source_topics
         yield from subtopology.repartition_sink_topics
         for topic in (*subtopology.repartition_source_topics, *subtopology.state_changelog_topics):

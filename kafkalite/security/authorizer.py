@@ -19,17 +19,17 @@ KIP-801, KIP-679).
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
 from typing import Final
 from uuid import UUID
 
 from kafkalite.log.loggers import logger_of
 from kafkalite.requests.principal import Principal, parse_principal
+from kafkalite.requests.slices import Steps, batches
 from kafkalite.requests.topic_names import MAX_NAME_LENGTH
+from kafkalite.security.acl_entries import AclEntries, applying
 from kafkalite.security.acls import (
     WILDCARD,
-    WILDCARD_PRINCIPAL,
     Acl,
     AclFilter,
     Operation,
@@ -65,36 +65,6 @@ def parse_super_users(text: str | None) -> frozenset[str]:
     return users
 
 
-@dataclass(slots=True)
-class _Entries:
-    """The entries on one type of resource, by how they match names."""
-
-    literal: dict[str, dict[UUID, Acl]] = field(default_factory=dict[str, dict[UUID, Acl]])
-    prefixed: dict[str, dict[UUID, Acl]] = field(default_factory=dict[str, dict[UUID, Acl]])
-    longest_prefix: int = 0
-
-    def by_name(self, acl: Acl) -> dict[str, dict[UUID, Acl]]:
-        """The entries of the kind of pattern that an entry has."""
-        return self.literal if acl.pattern_type is PatternType.LITERAL else self.prefixed
-
-    def __iter__(self) -> Iterator[Acl]:
-        for by_name in (self.literal, self.prefixed):
-            for entries in by_name.values():
-                yield from entries.values()
-
-    def matching(self, name: str) -> Iterator[Acl]:
-        """The entries whose pattern matches a resource's name."""
-        yield from self.literal.get(name, _NONE).values()
-        if self.prefixed:
-            for end in range(min(len(name), self.longest_prefix), -1, -1):
-                yield from self.prefixed.get(name[:end], _NONE).values()
-        if name != WILDCARD:
-            yield from self.literal.get(WILDCARD, _NONE).values()
-
-
-_NONE: Final[Mapping[UUID, Acl]] = {}
-
-
 class Authorizer:
     """The entries in force and the decisions they lead to."""
 
@@ -113,7 +83,7 @@ class Authorizer:
         self.denied_count = 0
         self._acls: dict[UUID, Acl] = {}
         self._ids: dict[Acl, UUID] = {}
-        self._by_type: dict[ResourceType, _Entries] = {}
+        self._by_type: dict[ResourceType, AclEntries] = {}
         self._decisions: dict[_Question, _Decision] = {}
         self._anywhere: dict[tuple[str, str, Operation, ResourceType], bool] = {}
 
@@ -122,10 +92,23 @@ class Authorizer:
         """All entries, by id."""
         return self._acls
 
-    def matching(self, wanted: AclFilter) -> Iterator[tuple[UUID, Acl]]:
+    def matching(self, wanted: AclFilter) -> Steps[list[tuple[UUID, Acl]]]:
         """The entries a filter finds, with their ids: of those there are when it is asked."""
-        acls = tuple(self._acls.items())
-        return ((key, acl) for key, acl in acls if wanted.matches(acl))
+        kinds = [wanted.resource_type]
+        if wanted.resource_type is ResourceType.ANY:
+            kinds = list(self._by_type)
+        looked_at: list[tuple[UUID, Acl]] = []
+        if wanted.resource_name is None and wanted.principal is None:
+            looked_at += self._acls.items()
+            kinds = []
+        for kind in kinds:
+            if kind in self._by_type:
+                looked_at += self._by_type[kind].candidates(wanted)
+        found: list[tuple[UUID, Acl]] = []
+        for some in batches(looked_at):
+            yield
+            found += [each for each in some if wanted.matches(each[1])]
+        return found
 
     def has(self, acl: Acl) -> bool:
         """True if there is such an entry."""
@@ -136,10 +119,7 @@ class Authorizer:
         self.remove(key)
         self._acls[key] = acl
         self._ids[acl] = key
-        entries = self._by_type.setdefault(acl.resource_type, _Entries())
-        entries.by_name(acl).setdefault(acl.resource_name, {})[key] = acl
-        if acl.pattern_type is PatternType.PREFIXED:
-            entries.longest_prefix = max(entries.longest_prefix, len(acl.resource_name))
+        self._by_type.setdefault(acl.resource_type, AclEntries()).add(key, acl)
 
     def remove(self, key: UUID) -> None:
         """Put an entry out of force, if it is there."""
@@ -149,10 +129,7 @@ class Authorizer:
             return
         if self._ids.get(acl) == key:
             del self._ids[acl]
-        by_name = self._by_type[acl.resource_type].by_name(acl)
-        del by_name[acl.resource_name][key]
-        if not by_name[acl.resource_name]:
-            del by_name[acl.resource_name]
+        self._by_type[acl.resource_type].remove(key, acl)
 
     def _forget_decisions(self) -> None:
         self._decisions.clear()
@@ -219,12 +196,9 @@ class Authorizer:
             PatternType.LITERAL: set(),
             PatternType.PREFIXED: set(),
         }
-        for acl in self._by_type.get(resource_type, ()):
-            if (
-                acl.host not in (host, WILDCARD)
-                or acl.principal not in (principal, WILDCARD_PRINCIPAL)
-                or acl.operation not in (operation, Operation.ALL)
-            ):
+        entries = self._by_type.get(resource_type)
+        for acl in entries.of(principal) if entries is not None else ():
+            if acl.host not in (host, WILDCARD) or acl.operation not in (operation, Operation.ALL):
                 continue
             names = denied if acl.permission is Permission.DENY else allowed
             names[acl.pattern_type].add(acl.resource_name)
@@ -246,13 +220,14 @@ class Authorizer:
         found: Acl | None = None
         has_acls = False
         entries = self._by_type.get(resource_type)
-        for acl in entries.matching(name) if entries is not None else ():
+        for by_principal in entries.on(name) if entries is not None else ():
             has_acls = True
-            if not _applies(acl, principal, host, operation):
-                continue
-            if acl.permission is Permission.DENY:
-                return False, f"MatchingAcl(acl={acl})"
-            found = found or acl
+            for acl in applying(by_principal, principal):
+                if not _applies(acl, host, operation):
+                    continue
+                if acl.permission is Permission.DENY:
+                    return False, f"MatchingAcl(acl={acl})"
+                found = found or acl
         if found is not None:
             return True, f"MatchingAcl(acl={found})"
         if not has_acls and self._allow_if_no_acl:
@@ -287,8 +262,8 @@ _TYPE_NAMES: Final = {
 }
 
 
-def _applies(acl: Acl, principal: str, host: str, operation: Operation) -> bool:
-    if acl.principal not in (principal, WILDCARD_PRINCIPAL) or acl.host not in (host, WILDCARD):
+def _applies(acl: Acl, host: str, operation: Operation) -> bool:
+    if acl.host not in (host, WILDCARD):
         return False
     if acl.operation in (operation, Operation.ALL):
         return True

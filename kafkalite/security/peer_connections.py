@@ -116,7 +116,7 @@ async def _logged_in(stream: trio.abc.Stream, client: SaslClient) -> float:
     from a network.
     """
     exchange = Exchange("kafkalite-login")
-    exchange.greeted(await exchanged(stream, exchange, exchange.greeting()))
+    exchange.versions_received(await exchanged(stream, exchange, exchange.versions_request()))
     handshake = SaslHandshakeRequest(mechanism=client.mechanism)
     offered = await exchanged(stream, exchange, handshake)
     if offered.error_code != ErrorCode.NONE:

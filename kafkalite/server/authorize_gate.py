@@ -40,24 +40,8 @@ _ALSO_HERE: Final = (
     *(ApiKey.ALTER_CONFIGS, ApiKey.INCREMENTAL_ALTER_CONFIGS, ApiKey.CREATE_DELEGATION_TOKEN),
 )
 _SHARING: Final = (ApiKey.SHARE_FETCH, ApiKey.SHARE_ACKNOWLEDGE)
-# Their members may subscribe to a regular expression, or join a group of such.
-_SUBSCRIBING: Final = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.JOIN_GROUP)
 # The connection is closed: the only sign there is.
 _REFUSED_IN_SILENCE: Final = "a Produce with acks=0 was refused by an ACL"
-# The APIs of each type of groups. If a type is switched off, every client is told so, authorized or
-# not.
-_TYPE_OF: Final = {
-    **dict.fromkeys((ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.CONSUMER_GROUP_DESCRIBE), "consumer"),
-    **dict.fromkeys((ApiKey.STREAMS_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_DESCRIBE), "streams"),
-    **dict.fromkeys(
-        (
-            *(ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_DESCRIBE, *_SHARING),
-            *(ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS, ApiKey.ALTER_SHARE_GROUP_OFFSETS),
-            ApiKey.DELETE_SHARE_GROUP_OFFSETS,
-        ),
-        "share",
-    ),
-}
 
 
 class _Topics:
@@ -106,12 +90,6 @@ def authorize_gate(authorizer: Authorizer, *, forwards: bool = False) -> Gate:
     return gate
 
 
-def _is_off(services: Services, api_key: ApiKey) -> bool:
-    """True if the API is of a type of groups that is not served now."""
-    kind = _TYPE_OF.get(api_key)
-    return kind is not None and not services.serves_groups(kind)
-
-
 def _access(authorizer: Authorizer, context: RequestContext) -> Access:
     return Access(authorizer, context.principal, context.client_host, context.api_key)
 
@@ -127,8 +105,8 @@ def _authorized(
 
     def judged(services: Services, context: RequestContext, request: Any) -> Steps[Verdict]:
         """The verdict, with a request and a response as the API has them: messages or rows."""
-        if _is_off(services, api.key):
-            return Verdict(request)
+        if api.groups and not services.serves_groups(api.groups):
+            return Verdict(request)  # the answer is the same for all
         access, topics = _access(authorizer, context), _Topics(services)
         message = request
         if api.rows:

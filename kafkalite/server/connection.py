@@ -263,11 +263,11 @@ class Connection:
         return bool(channel.output)
 
     def resume(self, suspended: SuspendedRequest | None) -> bool:
-        """The wait of `suspended`, or a pause (None), is over. As `ready`."""
+        """The wait of `suspended`, or a pause (None), may be over. As `ready`."""
         channel = self._channel
-        if not self._waits.is_over(suspended) or channel.state not in _WAITING:
-            return False  # it has been resumed already
         try:
+            if not self._waits.is_over(suspended) or channel.state not in _WAITING:
+                return False  # or it has been resumed already
             channel.resume()
             self._answer()
         except Exception as error:  # noqa: BLE001 - said, and closed

@@ -10,37 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from kafkalite.apis.join_group import NULL_PROTOCOL_NAME_SINCE
+from kafkalite.apis import APIS
 from kafkalite.apis.offset_fetch import GROUP_ERROR_SINCE, refused_offset
 from kafkalite.coordinators.share_coordinator.state_log import coordinator_key
 from kafkalite.replica.share.share_partition import SharePartitionKey
+from kafkalite.requests.refusals import refuse
 from kafkalite.requests.topic_names import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
 from kafkalite.wire.api_keys import OFFSET_FETCH_BATCHED_SINCE, ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.kafka_uuid import kafka_uuid
-from kafkalite.wire.messages import (
-    consumer_group_describe,
-    describe_groups,
-    describe_share_group_offsets,
-    describe_transactions,
-    share_group_describe,
-    streams_group_describe,
-)
-from kafkalite.wire.messages.add_offsets_to_txn import AddOffsetsToTxnResponse
-from kafkalite.wire.messages.alter_share_group_offsets import AlterShareGroupOffsetsResponse
-from kafkalite.wire.messages.consumer_group_heartbeat import ConsumerGroupHeartbeatResponse
-from kafkalite.wire.messages.delete_groups import DeletableGroupResult
-from kafkalite.wire.messages.delete_share_group_offsets import DeleteShareGroupOffsetsResponse
-from kafkalite.wire.messages.end_txn import EndTxnResponse
-from kafkalite.wire.messages.init_producer_id import InitProducerIdResponse
-from kafkalite.wire.messages.join_group import JoinGroupResponse
-from kafkalite.wire.messages.leave_group import LeaveGroupResponse
-from kafkalite.wire.messages.list_groups import ListGroupsResponse
-from kafkalite.wire.messages.list_transactions import ListTransactionsResponse
-from kafkalite.wire.messages.offset_delete import OffsetDeleteResponse
-from kafkalite.wire.messages.share_group_heartbeat import ShareGroupHeartbeatResponse
-from kafkalite.wire.messages.streams_group_heartbeat import StreamsGroupHeartbeatResponse
-from kafkalite.wire.messages.sync_group import SyncGroupResponse
 from kafkalite.wire.rows import row_of, rows_of
 
 if TYPE_CHECKING:
@@ -50,7 +28,6 @@ if TYPE_CHECKING:
         AddPartitionsToTxnResponseRow,
         AddPartitionsToTxnTopicResultRow,
     )
-    from kafkalite.wire.messages.describe_transactions import DescribeTransactionsResponse
 
 Failed = Mapping[str, ErrorCode]
 """Groups, transactional ids or share partitions whose answer may not be given, and the codes
@@ -75,23 +52,12 @@ def _code(failed: Failed) -> ErrorCode:
     return next(iter(failed.values()))
 
 
-def _with_code(response: type[Any]) -> Refuse:
-    def refuse(context: RequestContext, made: object, failed: Failed) -> Any:
-        return response(error_code=_code(failed))
-
-    return refuse
-
-
-def _row_with_code(response: type[Any]) -> Refuse:
-    def refuse(context: RequestContext, made: object, failed: Failed) -> Any:
-        return rows_of(response(error_code=_code(failed)))
-
-    return refuse
-
-
-def _not_joined(context: RequestContext, made: object, failed: Failed) -> JoinGroupResponse:
-    name = "" if context.api_version < NULL_PROTOCOL_NAME_SINCE else None
-    return JoinGroupResponse(error_code=_code(failed), protocol_name=name)
+def _whole(context: RequestContext, made: object, failed: Failed) -> Any:
+    """The code for the whole request, and no words."""
+    refusal: Any = refuse(context.api_key, context.api_version, None, _code(failed))
+    if hasattr(refusal, "error_message"):
+        refusal.error_message = None
+    return rows_of(refusal) if APIS[context.api_key].rows else refusal
 
 
 def _not_committed(context: RequestContext, made: Any, failed: Failed) -> Any:
@@ -119,24 +85,20 @@ def _not_fetched(context: RequestContext, made: Any, failed: Failed) -> Any:
     )
 
 
-def _not_heard(context: RequestContext, made: object, failed: Failed) -> tuple[int, ErrorCode]:
-    return 0, _code(failed)
+def _each(results: str, key: str = "group_id") -> Refuse:
+    """An answer with a list of groups, or of what has another `key`."""
 
-
-def _each(results: str, refused: type[Any]) -> Refuse:
-    """An answer with a list of groups."""
-
-    def refuse(context: RequestContext, made: Any, failed: Failed) -> Any:
+    def refuse_each(context: RequestContext, made: Any, failed: Failed) -> Any:
         each = [
-            refused(group_id=one.group_id, error_code=failed[one.group_id])
-            if one.group_id in failed
+            type(one)(**{key: name, "error_code": failed[name]})
+            if (name := getattr(one, key)) in failed
             else one
             for one in getattr(made, results)
         ]
         setattr(made, results, each)
         return made
 
-    return refuse
+    return refuse_each
 
 
 def _of_row(position: int) -> Callable[[Any], Collection[str]]:
@@ -157,12 +119,6 @@ def _of_transaction(request: Any) -> Collection[str]:
 
 def _of_ended(request: Any) -> Collection[str]:
     return (request[0],) if request[0] else ()
-
-
-def _not_initialized(
-    context: RequestContext, made: object, failed: Failed
-) -> InitProducerIdResponse:
-    return InitProducerIdResponse(error_code=_code(failed), producer_id=-1, producer_epoch=-1)
 
 
 def _of_added(request: AddPartitionsToTxnRequestRow) -> Collection[str]:
@@ -186,20 +142,6 @@ def _with_code_each(
     topics: Collection[AddPartitionsToTxnTopicResultRow], code: ErrorCode
 ) -> list[AddPartitionsToTxnTopicResultRow]:
     return [(name, [(index, code) for index, _ in partitions]) for name, partitions in topics]
-
-
-def _not_described(
-    context: RequestContext, made: DescribeTransactionsResponse, failed: Failed
-) -> Any:
-    made.transaction_states = [
-        describe_transactions.TransactionState(
-            transactional_id=each.transactional_id, error_code=failed[each.transactional_id]
-        )
-        if each.transactional_id in failed
-        else each
-        for each in made.transaction_states
-    ]
-    return made
 
 
 def _of_share_partitions(request: Any) -> Collection[str]:
@@ -248,52 +190,33 @@ GUARDS: Final[Mapping[ApiKey, Guard]] = {
     ApiKey.OFFSET_COMMIT: Guard(_of_row(0), _not_committed),
     ApiKey.TXN_OFFSET_COMMIT: Guard(_of_row(1), _not_committed),
     ApiKey.OFFSET_FETCH: Guard(_of_offset_fetch, _not_fetched),
-    ApiKey.OFFSET_DELETE: Guard(_of_message, _with_code(OffsetDeleteResponse)),
-    ApiKey.JOIN_GROUP: Guard(_of_message, _not_joined),
-    ApiKey.SYNC_GROUP: Guard(_of_row(0), _row_with_code(SyncGroupResponse)),
-    ApiKey.HEARTBEAT: Guard(_of_row(0), _not_heard),
-    ApiKey.LEAVE_GROUP: Guard(_of_message, _with_code(LeaveGroupResponse)),
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: Guard(
-        _of_row(0), _row_with_code(ConsumerGroupHeartbeatResponse)
-    ),
-    ApiKey.DESCRIBE_GROUPS: Guard(
-        _listed("groups"), _each("groups", describe_groups.DescribedGroup)
-    ),
-    ApiKey.CONSUMER_GROUP_DESCRIBE: Guard(
-        _listed("group_ids"), _each("groups", consumer_group_describe.DescribedGroup)
-    ),
-    ApiKey.STREAMS_GROUP_HEARTBEAT: Guard(
-        _of_row(0), _row_with_code(StreamsGroupHeartbeatResponse)
-    ),
-    ApiKey.STREAMS_GROUP_DESCRIBE: Guard(
-        _listed("group_ids"), _each("groups", streams_group_describe.DescribedGroup)
-    ),
-    ApiKey.SHARE_GROUP_HEARTBEAT: Guard(_of_row(0), _row_with_code(ShareGroupHeartbeatResponse)),
-    ApiKey.SHARE_GROUP_DESCRIBE: Guard(
-        _listed("group_ids"), _each("groups", share_group_describe.DescribedGroup)
-    ),
-    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Guard(
-        _of_groups,
-        _each("groups", describe_share_group_offsets.DescribeShareGroupOffsetsResponseGroup),
-    ),
-    ApiKey.ALTER_SHARE_GROUP_OFFSETS: Guard(
-        _of_message, _with_code(AlterShareGroupOffsetsResponse)
-    ),
-    ApiKey.DELETE_SHARE_GROUP_OFFSETS: Guard(
-        _of_message, _with_code(DeleteShareGroupOffsetsResponse)
-    ),
-    ApiKey.DELETE_GROUPS: Guard(_listed("groups_names"), _each("results", DeletableGroupResult)),
-    ApiKey.LIST_GROUPS: Guard(_all, _with_code(ListGroupsResponse)),
-    ApiKey.INIT_PRODUCER_ID: Guard(_of_transaction, _not_initialized, TRANSACTIONS_TOPIC),
+    ApiKey.OFFSET_DELETE: Guard(_of_message, _whole),
+    ApiKey.JOIN_GROUP: Guard(_of_message, _whole),
+    ApiKey.SYNC_GROUP: Guard(_of_row(0), _whole),
+    ApiKey.HEARTBEAT: Guard(_of_row(0), _whole),
+    ApiKey.LEAVE_GROUP: Guard(_of_message, _whole),
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: Guard(_of_row(0), _whole),
+    ApiKey.DESCRIBE_GROUPS: Guard(_listed("groups"), _each("groups")),
+    ApiKey.CONSUMER_GROUP_DESCRIBE: Guard(_listed("group_ids"), _each("groups")),
+    ApiKey.STREAMS_GROUP_HEARTBEAT: Guard(_of_row(0), _whole),
+    ApiKey.STREAMS_GROUP_DESCRIBE: Guard(_listed("group_ids"), _each("groups")),
+    ApiKey.SHARE_GROUP_HEARTBEAT: Guard(_of_row(0), _whole),
+    ApiKey.SHARE_GROUP_DESCRIBE: Guard(_listed("group_ids"), _each("groups")),
+    ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS: Guard(_of_groups, _each("groups")),
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: Guard(_of_message, _whole),
+    ApiKey.DELETE_SHARE_GROUP_OFFSETS: Guard(_of_message, _whole),
+    ApiKey.DELETE_GROUPS: Guard(_listed("groups_names"), _each("results")),
+    ApiKey.LIST_GROUPS: Guard(_all, _whole),
+    ApiKey.INIT_PRODUCER_ID: Guard(_of_transaction, _whole, TRANSACTIONS_TOPIC),
     ApiKey.ADD_PARTITIONS_TO_TXN: Guard(_of_added, _not_added, TRANSACTIONS_TOPIC),
-    ApiKey.ADD_OFFSETS_TO_TXN: Guard(
-        _of_transaction, _with_code(AddOffsetsToTxnResponse), TRANSACTIONS_TOPIC
-    ),
-    ApiKey.END_TXN: Guard(_of_ended, _row_with_code(EndTxnResponse), TRANSACTIONS_TOPIC),
+    ApiKey.ADD_OFFSETS_TO_TXN: Guard(_of_transaction, _whole, TRANSACTIONS_TOPIC),
+    ApiKey.END_TXN: Guard(_of_ended, _whole, TRANSACTIONS_TOPIC),
     ApiKey.DESCRIBE_TRANSACTIONS: Guard(
-        _listed("transactional_ids"), _not_described, TRANSACTIONS_TOPIC
+        _listed("transactional_ids"),
+        _each("transaction_states", "transactional_id"),
+        TRANSACTIONS_TOPIC,
     ),
-    ApiKey.LIST_TRANSACTIONS: Guard(_all, _with_code(ListTransactionsResponse), TRANSACTIONS_TOPIC),
+    ApiKey.LIST_TRANSACTIONS: Guard(_all, _whole, TRANSACTIONS_TOPIC),
 } | {
     key: Guard(_of_share_partitions, _states_refused, SHARE_STATE_TOPIC)
     for key in (

@@ -51,7 +51,7 @@ class Forward(Protocol):
         principal_name: str,
         token_authenticated: bool,
     ) -> bytes:
-        """The answer's frame. Raises KafkaError with what the client is told instead."""
+        """The answer's frame. Raises KafkaError where there is none."""
         ...
 
 

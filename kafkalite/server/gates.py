@@ -12,6 +12,7 @@
     replication     holds a coordinator's answer back until its replicas have what it rests on
     flush           holds the answer back until what it rests on is on the disk
     linger          holds the answer back until the share states that it rests on are written
+    (served)        refuses what is for a type of groups that is switched off
     (handle)
 
 They stand from the outside in: a request passes them from top to bottom, its response back up.
@@ -37,10 +38,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafkalite.apis import Api, Handler
+from kafkalite.requests.slices import briefly_or_in_slices
 from kafkalite.requests.suspension import has_to_wait
+from kafkalite.wire.api_keys import ApiKey
+from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.rows import rows_of
+
+if TYPE_CHECKING:
+    from kafkalite.requests.context import RequestContext
+    from kafkalite.services import Services
 
 Gate = Callable[[Api, Handler], Handler]
 
@@ -68,6 +77,8 @@ class Gates:
         `count`, `throttle` and `log` are outside: a request that another gate refuses is counted
         and logged, too.
         """
+        if api.groups:
+            handle = _while_served(api, handle)
         for gate in (
             *(self.linger, self.flush, self.replication, self.transaction, self.change),
             *(self.fault, self.authorize, self.refusal, self.authenticate),
@@ -76,6 +87,26 @@ class Gates:
             if gate is not None:
                 handle = gate(api, handle)
         return handle
+
+
+def _while_served(api: Api, handle: Handler) -> Handler:
+    def served(services: Services, context: RequestContext, request: Any) -> Any:
+        if services.serves_groups(api.groups):
+            return handle(services, context, request)
+        return _not_served(api, context, request)
+
+    return served
+
+
+async def _not_served(api: Api, context: RequestContext, request: Any) -> Any:
+    from kafkalite.requests.refusals import refuse_in_steps  # a start has no need of it
+
+    refusal = refuse_in_steps(api.key, context.api_version, request, ErrorCode.UNSUPPORTED_VERSION)
+    response: Any = await briefly_or_in_slices(refusal, context)
+    if api.key is ApiKey.DESCRIBE_SHARE_GROUP_OFFSETS:
+        for group in response.groups:
+            group.error_message = None  # Kafka's handler gives none
+    return rows_of(response) if api.rows else response
 
 
 def when_done(response: Any, finish: Callable[[Any], Any]) -> Any:

@@ -64,22 +64,44 @@ class Listener(Struct):
                 trio.lowlevel.notify_closing(self.socket)
             self.socket.close()
 
+    def at_rest(self) -> Listener:
+        """Close it, and keep its port: clients are refused, and nobody else gets the port.
+
+        A client's own end of some connection would get it, by chance, if it was free.
+        """
+        port = self.port
+        self.close()
+        try:
+            return replace(self, socket=_bound(self.config.host, port))
+        except OSError:  # somebody was faster
+            return self
+
     def open_again(self, port: int) -> Listener:
-        """A new listener on the same port, after `close`. Raises StartError."""
-        return replace(self, socket=bind(self.config.host, port))
+        """A new listener on the same port, after `close` or `at_rest`. Raises StartError."""
+        if self.socket.fileno() < 0:
+            return replace(self, socket=bind(self.config.host, port))
+        again = self.handed_on()
+        try:
+            again.socket.listen(_BACKLOG)
+        except OSError as error:
+            again.close()
+            raise _cannot_listen(self.config.host, port, "", error) from None
+        return again
 
     @property
     def is_open(self) -> bool:
         """True if it listens."""
-        return self.socket.fileno() >= 0
+        if self.socket.fileno() < 0:
+            return False
+        return bool(self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
     def handed_on(self) -> Listener:
-        """A listener on the same port that stays open when this one is closed."""
+        """A listener on the same port that stays as it is when this one is closed."""
         return replace(self, socket=self.socket.dup())
 
     @property
     def port(self) -> int:
-        """The port it listens on, while it does."""
+        """The port it listens on, while it does, or rests."""
         port: int = self.socket.getsockname()[1]
         return port
 
@@ -190,25 +212,35 @@ def bind(host: str, port: int, purpose: str = "") -> socket.socket:
 
     Raises StartError; `purpose` begins its text, where the port is not one for clients.
     """
-    # The codec for other names takes a millisecond to import.
-    name = host.encode() if host.isascii() else host
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            name or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        sock = socket.socket(family, kind, protocol)
+        sock = _bound(host, port)
+        try:
+            sock.listen(_BACKLOG)
+        except OSError:
+            sock.close()
+            raise
     except OSError as error:
         raise _cannot_listen(host, port, purpose, error) from None
+    return sock
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A socket that is bound there and does not listen, non-blocking. Raises OSError."""
+    # The codec for other names takes a millisecond to import.
+    name = host.encode() if host.isascii() else host
+    family, kind, protocol, _, address = socket.getaddrinfo(
+        name or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    )[0]
+    sock = socket.socket(family, kind, protocol)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
         sock.setblocking(False)
         sock.bind(address)
-        sock.listen(_BACKLOG)
-    except OSError as error:
+    except OSError:
         sock.close()
-        raise _cannot_listen(host, port, purpose, error) from None
+        raise
     return sock
 
 

@@ -47,14 +47,14 @@ class Nodes:
 
     def stop(self, node_id: int) -> None:
         """Stop one of several nodes, as if its process had died. Its connections are cut and its
-        ports closed. Other replicas lead its partitions, and coordinate its groups and
+        ports refuse others. Other replicas lead its partitions, and coordinate its groups and
         transactions. Raises KeyError if no such node is up.
         """
         if node_id not in self._controller.nodes:
             raise KeyError(node_id)
         self._ports[node_id] = [each.port for each in self._listeners_of(node_id)]
         for listener in self._listeners_of(node_id):
-            listener.close()
+            self._listeners[self._listeners.index(listener)] = listener.at_rest()
         self._connections.cut(node_id)
         self._fetch_sessions[node_id] = self._new_sessions()
         self._controller.fence(node_id)
@@ -68,6 +68,7 @@ class Nodes:
         for listener, port in zip(self._listeners_of(node_id), ports, strict=True):
             opened = listener.open_again(port)
             self._listeners[self._listeners.index(listener)] = opened
+            listener.close()
             self._connections.listen_on(opened)
         del self._ports[node_id]
         self._register(node_id)
@@ -99,6 +100,7 @@ class Nodes:
         del self._ports[node_id]
         for listener in self._listeners_of(node_id):
             self._listeners.remove(listener)
+            listener.close()
         self._controller.voters.discard(node_id)
         at_once(self._controller.unregistering(node_id))
 

@@ -11,7 +11,7 @@ import faulthandler
 import logging
 import signal
 import sys
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Final
@@ -63,30 +63,65 @@ def _is_handled(number: int) -> bool:
     return callable(handler) and getattr(handler, "__module__", "") != __name__
 
 
+class Start:
+    """A start that signals give up, at whatever it does.
+
+    An exception has no effect everywhere: Python drops one that comes in a callback of a weak
+    reference, or while C code looks something up. So the signal is kept, too, and looked for.
+    """
+
+    def __init__(self) -> None:
+        self._came: int | None = None
+        self._interrupts = True
+
+    def signaled(self, number: int, frame: FrameType | None) -> None:
+        """A handler of signals."""
+        self._came = number
+        if self._interrupts:
+            raise KeyboardInterrupt
+
+    def interrupt_no_more(self) -> None:
+        """Only keep signals from now on, as for trio, which must not be interrupted."""
+        self._interrupts = False
+
+    def give_up_if_signaled(self) -> None:
+        """Raise KeyboardInterrupt if a signal came."""
+        if self._came is not None:
+            raise KeyboardInterrupt
+
+    @property
+    def came(self) -> int:
+        """The last signal."""
+        return signal.SIGINT if self._came is None else self._came
+
+
 @contextmanager
-def start_given_up_on_signals() -> Generator[None]:
+def start_given_up_on_signals() -> Generator[Start]:
     """Signals unwind what is within, and exit with 128 and their number; some have no effect.
 
-    SIGQUIT writes to stderr where each thread is, as it does in Java, from here to the end. The
-    others come as the SIGINT of this moment, as trio knows when that one may interrupt it.
+    SIGQUIT writes to stderr where each thread is, as it does in Java, from here to the end.
     """
-    came: int = signal.SIGINT
-
-    def as_interrupt(number: int, frame: FrameType | None) -> None:
-        nonlocal came
-        came = number
-        signal.raise_signal(signal.SIGINT)
-
-    before = [(each, signal.getsignal(each)) for each in taken() - {signal.SIGINT}]
+    start = Start()
+    before = [(each, signal.getsignal(each)) for each in taken()]
     for each, _ in before:
-        signal.signal(each, signal.SIG_IGN if each in WITHOUT_EFFECT else as_interrupt)
+        signal.signal(each, signal.SIG_IGN if each in WITHOUT_EFFECT else start.signaled)
     faulthandler.register(signal.SIGQUIT, file=sys.__stderr__ or 2)
     try:
-        yield
+        yield start
     except KeyboardInterrupt:
-        logger.info("stopping on %s", name_of(came))
-        raise SystemExit(_ENDED_BY_SIGNAL + came) from None
+        start.interrupt_no_more()
+        logger.info("stopping on %s", name_of(start.came))
+        raise SystemExit(_ENDED_BY_SIGNAL + start.came) from None
     finally:
         faulthandler.unregister(signal.SIGQUIT)
         for number, handler in before:
             signal.signal(number, handler)
+
+
+async def stop_on_signals(signals: AsyncIterator[int], stop: Callable[[], None]) -> None:
+    """Call `stop` for each signal that stops, and say what came."""
+    async for number in signals:
+        stops = number in STOPPING
+        logger.info("stopping on %s" if stops else "%s has no effect", name_of(number))
+        if stops:
+            stop()

@@ -2,7 +2,7 @@
 
 A partition's leader, or a group's coordinator, asks the transaction's coordinator before the first
 batch, and appends when that has answered. In one process there is no such gate: the handlers ask
-the coordinator next door. Source: ReplicaManager.handleProduceAppend and
+the coordinator beside them. Source: ReplicaManager.handleProduceAppend and
 maybeSendPartitionsToTransactionCoordinator.
 """
 
@@ -12,13 +12,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from kafkalite.apis import txn_offset_commit
-from kafkalite.coordinators.produce_transactions import SECOND_GENERATION_SINCE, VERIFIES
+from kafkalite.coordinators.produce_transactions import VERIFIES
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_joins import FirstAppend, TransactionJoins, join_all
 from kafkalite.replica.produced_batches import check_shape, is_transactional
 from kafkalite.requests.slices import Steps, cut, in_slices
 from kafkalite.requests.suspension import has_to_wait
-from kafkalite.wire.api_keys import PRODUCE_BY_ID_SINCE, ApiKey
+from kafkalite.wire.api_keys import PRODUCE_BY_ID_SINCE, PRODUCE_OF_V2_SINCE, ApiKey
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import NO_SEQUENCE, RecordBatch
 
@@ -53,7 +53,7 @@ def _producing(joins: TransactionJoins, handle: Handler) -> Handler:
     async def produce_joined(
         services: Services, context: RequestContext, request: ProduceRequestRow
     ) -> Any:
-        adds = context.api_version >= SECOND_GENERATION_SINCE
+        adds = context.api_version >= PRODUCE_OF_V2_SINCE
         appends: list[FirstAppend] = []
         if adds or services.config.boolean(VERIFIES, context.node_id):
             appends = await in_slices(_first_appends(services, context, request), context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 from kafkalite.group_coordinator.timers import Timer
@@ -32,7 +33,10 @@ class Waits:
         deadline = channel.muted_until
         if channel.suspended is not None:
             deadline = channel.suspended.deadline
-        if deadline:
+        if deadline == inf:
+            if self._timer is not None:  # it may be that of an earlier wait
+                self._timer.cancel()
+        elif deadline:
             if self._timer is None:
                 self._timer = Timer(self._deadline_passed)
             self._loop.set_timer(self._timer, deadline)
@@ -50,10 +54,11 @@ class Waits:
             self._loop.resume(self._watched, suspended)
 
     def is_over(self, suspended: SuspendedRequest | None) -> bool:
-        """True if the loop's call is for the wait that there is now, and not for an earlier one."""
+        """True if the wait that there is now is over; the loop's call may be for an earlier one."""
         if suspended is None:
             self._is_queued = False
-        return suspended is self._channel.suspended
+            return self._channel.suspended is None
+        return suspended is self._channel.suspended and suspended.is_over()
 
     def interrupt(self) -> None:
         """Go on with the request that waits, although its condition does not hold."""

@@ -44,7 +44,7 @@ class Connection:
         try:
             if context is not None:
                 self._socket = context.wrap_socket(self._socket, server_hostname=host)
-            self._exchange.greeted(self.ask(self._exchange.greeting()))
+            self._exchange.versions_received(self.ask(self._exchange.versions_request()))
             if client is not None:
                 self._log_in(client)
         except (OSError, SaslFailure) as error:

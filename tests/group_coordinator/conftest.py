@@ -116,7 +116,7 @@ class World:
         if not count:
             del self.topics.counts[topic]
             del self.topics.ids[topic]
-            self.coordinator.topics_deleted({topic: topic_id})
+            drained(self.coordinator.topics_deleted({topic: topic_id}))
         self.coordinator.topics_changed({topic})
 
     async def commit(

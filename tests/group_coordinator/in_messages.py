@@ -1,8 +1,11 @@
 """The group coordinator in messages: its hot requests are rows, which do not read well in tests."""
 
-from typing import Any
+from typing import Any, TypeVar
+
+import trio
 
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
+from kafkalite.group_coordinator.pending_response import Parked
 from kafkalite.log.errors import TakesLong
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.api_codec import drained
@@ -22,6 +25,8 @@ from kafkalite.wire.messages.txn_offset_commit import (
 )
 from kafkalite.wire.rows import message_of_row, row_of, rows_of
 
+T = TypeVar("T")
+
 
 def answer_of(requests: Any, context: object, request: object) -> Any:
     """The answer to a heartbeat, however large its group is."""
@@ -30,6 +35,15 @@ def answer_of(requests: Any, context: object, request: object) -> Any:
         return requests.heartbeat(context, row, briefly=True)
     except TakesLong:
         return at_once(requests.heartbeat_in_steps(context, row))
+
+
+async def response_of(parked: Parked[T]) -> T:
+    """The response, once it is there."""
+    if not parked.is_answered:
+        answered = trio.Event()
+        parked.when_answered(answered.set)
+        await answered.wait()
+    return parked.response_now
 
 
 class CoordinatorInMessages:
@@ -47,11 +61,11 @@ class CoordinatorInMessages:
             parked = classic.join_group(context, request, briefly=True)
         except TakesLong:
             parked = at_once(classic.join_in_steps(context, request))
-        answer: JoinGroupResponse = await parked.response()
+        answer: JoinGroupResponse = await response_of(parked)
         return answer
 
     async def sync_group(self, context: object, request: SyncGroupRequest) -> SyncGroupResponse:
-        row = await self._coordinator.classic.sync_group(context, rows_of(request)).response()
+        row = await response_of(self._coordinator.classic.sync_group(context, rows_of(request)))
         return message_of_row(SyncGroupResponse, row)
 
     async def heartbeat(self, context: object, request: HeartbeatRequest) -> HeartbeatResponse:

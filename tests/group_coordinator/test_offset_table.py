@@ -15,6 +15,7 @@ from kafkalite.group_coordinator.offset_table import (
     OffsetTable,
 )
 from kafkalite.server.watchdog import LONG_SECONDS
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_fetch import OffsetFetchRequestGroup, OffsetFetchRequestTopics
 from tests.group_coordinator.transactional_offsets import txn_commit
@@ -41,11 +42,39 @@ async def test_offsets_of_a_deleted_topic_are_not_those_of_its_successor(autojum
 async def test_offsets_go_with_their_topic(autojump_clock, world):
     await world.commit(("orders", 0, 7), ("payments", 0, 9))
     topic_id = world.topics.topic_id("orders")
-    world.coordinator.topics_deleted({"orders": topic_id})
+    drained(world.coordinator.topics_deleted({"orders": topic_id}))
     assert await world.committed("orders", 0) == -1
     assert await world.committed("payments", 0) == 9
     await world.start()
     assert await world.committed("orders", 0) == -1
+
+
+async def test_very_many_offsets_go_a_few_in_each_step(autojump_clock, world):
+    count = 1000
+    world.set_partitions("orders", count)
+    await world.commit(*(("orders", partition, 7) for partition in range(count)))
+    await world.commit(("orders", 0, 7), ("payments", 0, 9), group_id="another")
+    before = len(world.log.batches)
+    steps = world.coordinator.topics_deleted({"orders": world.topics.topic_id("orders")})
+    assert sum(1 for _ in steps) > count / 256
+    written = [len(batch) for batch in world.log.batches[before:]]
+    assert sum(written) == count + 1
+    assert max(written) <= 256
+    assert {await world.committed("orders", partition) for partition in range(count)} == {-1}
+    assert await world.committed("orders", 0, "another") == -1
+    assert await world.committed("payments", 0, "another") == 9
+
+
+async def test_offsets_that_others_forget_meanwhile_are_gone_too(autojump_clock, world):
+    world.set_partitions("orders", 600)
+    await world.commit(*(("orders", partition, 7) for partition in range(600)))
+    steps = world.coordinator.topics_deleted({"orders": world.topics.topic_id("orders")})
+    next(steps)
+    world.coordinator.resigned(world.coordinator.partition_for("group"))
+    drained(steps)
+    await world.start()
+    left = {await world.committed("orders", partition) for partition in range(600)}
+    assert left <= {-1, 7}, "they expire"
 
 
 async def test_a_topic_goes_although_its_offsets_cannot(autojump_clock, world):
@@ -53,7 +82,7 @@ async def test_a_topic_goes_although_its_offsets_cannot(autojump_clock, world):
     for group_id in groups:
         await world.commit(("orders", 0, 7), group_id=group_id)
     world.log.failure = ErrorCode.NOT_COORDINATOR
-    world.coordinator.topics_deleted({"orders": world.topics.topic_id("orders")})
+    drained(world.coordinator.topics_deleted({"orders": world.topics.topic_id("orders")}))
     world.log.failure = None
     assert [await world.committed("orders", 0, group_id) for group_id in groups] == [7] * 8
 

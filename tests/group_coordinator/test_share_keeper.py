@@ -22,7 +22,7 @@ def test_states_are_kept_next_door() -> None:
     keeper = KeeperNextDoor(states)
     assert finished(keeper.initialize_states("g", 3, {T: {0: 5, 1: -1}, U: {0: 7}})) == {}
     assert states.kept == {("g", T, 0): (3, 5), ("g", T, 1): (3, -1), ("g", U, 0): (3, 7)}
-    assert finished(keeper.seen("g", {T: [0]})) is keeper.next_door is states
+    assert finished(keeper.seen("g", {T: [0]})) is keeper.seen_here is states
     assert finished(keeper.delete_states("g", {T: [0, 1]})) == {}
     assert list(states.kept) == [("g", U, 0)]
 

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import uuid
 from collections.abc import Callable
 from pathlib import Path
@@ -109,6 +110,30 @@ def test_a_file_that_is_gone_takes_only_its_log_along(tmp_path: Path, leads_alon
         assert (directory.failure is None) == leads_alone
         other.storage_error(OSError(errno.EIO, "Input/output error"))
         assert directory.failure is not None
+
+
+@pytest.mark.parametrize("operation", ["make_directory", "pwrite", "rename"])
+@pytest.mark.parametrize(
+    ("number", "fails"),
+    [(errno.EIO, True), (errno.EROFS, True), (errno.EACCES, True)]
+    + [(errno.ENOSPC, False), (errno.EDQUOT, False), (errno.EMFILE, False)],
+)
+def test_a_log_that_cannot_be_made_takes_its_directory_along(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str, number: int, fails: bool
+) -> None:
+    """As any write does; one that is there and cannot be read does not."""
+    with opened(tmp_path) as directory:
+        other = directory.open_log("t", 0, LogConfig())
+
+        def failing(*_: Any) -> Any:
+            raise OSError(number, os.strerror(number))
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Files, operation, failing)
+            with pytest.raises(KafkaError, match=re.escape(os.strerror(number))):
+                directory.open_log("t", 1, LogConfig(), topic_id=uuid.uuid4())
+        assert (directory.failure is not None) == fails
+        assert (other.offline_reason is not None) == fails
 
 
 @pytest.mark.parametrize("operation", ["make_directory", "open", "pwrite", "rename"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 from uuid import UUID
 
@@ -161,3 +163,15 @@ def test_a_builder_in_slices_pauses_and_builds_the_same(count: int, pauses: int)
     slowly = MessageBuilderWriter(1, flexible=True, in_slices=True).compile(Lists)
     assert len(list(slowly(value, parts, []))) == pauses
     assert [b"".join(parts)] == built(value, 1, flexible=True)
+
+
+def test_bytes_are_compared_with_nothing_else() -> None:
+    """Python may be told (-bb) to refuse it."""
+    script = (
+        "from kafkalite.wire.message_codec import build_body\n"
+        "from kafkalite.wire.messages.produce import ProduceResponse\n"
+        "build_body(ProduceResponse(), 9)"
+    )
+    command = [sys.executable, "-bb", "-c", script]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")

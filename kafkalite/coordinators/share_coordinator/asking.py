@@ -12,11 +12,12 @@ from uuid import UUID
 
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.requests.slices import Steps, cut
-from kafkalite.wire.error_messages import message_of
+from kafkalite.wire.error_messages import words_of
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.coordinators.share_adapter import ShareServices
+    from kafkalite.requests.context import RequestContext
 
 
 class AskedPartition(Protocol):
@@ -36,44 +37,52 @@ class AskedTopic(Protocol[P]):
     partitions: list[P]
 
 
+class StateRequest(Protocol[P]):
+    """A request for the states of a group's share partitions."""
+
+    group_id: str
+
+    @property
+    def topics(self) -> Sequence[AskedTopic[P]]: ...
+
+
 def ask_each(
     share: ShareServices,
-    node_id: int,
-    group_id: str,
-    topics: Sequence[AskedTopic[P]],
-    verb: str,
+    context: RequestContext,
+    request: StateRequest[P],
     work: Callable[[SharePartitionKey, P], Mapping[str, object] | None],
     make_topic: Callable[..., T],
     make_partition: Callable[..., object],
 ) -> Steps[list[T]]:
     """`work` for each partition that this node coordinates; its results, by topic.
 
-    `work` returns the fields of a partition's result, if there are any. `verb` is for the errors.
+    `work` returns the fields of a partition's result, if there are any.
     Nothing at all for a request without a group, or with a topic without partitions. A partition
     that is named twice is asked twice, and has the last result.
     """
-    if not group_id:
+    if not request.group_id:
         return []
-    for some in cut(topics):
+    for some in cut(request.topics):
         if not all(topic.partitions for topic in some):
             return []
         yield
 
     def ask(topic_id: UUID, asked: P) -> object:
-        key = SharePartitionKey(group_id, topic_id, asked.partition)
+        key = SharePartitionKey(request.group_id, topic_id, asked.partition)
         answer = partial(make_partition, partition=asked.partition)
         try:
-            share.coordinator.log.check_coordinator(key, node_id)
+            share.coordinator.log.check_coordinator(key, context.node_id)
         except KafkaError as error:
-            words = f"Unable to {verb}: {message_of(error)}"
+            verb = context.api_key.name.lower().replace("_", " ")
+            words = f"Unable to {verb}: {words_of(error)}"
             return answer(error_code=error.code, error_message=words)
         try:
             return answer(**(work(key, asked) or {}))
         except KafkaError as error:
-            return answer(error_code=error.code, error_message=message_of(error))
+            return answer(error_code=error.code, error_message=words_of(error))
 
     results: dict[UUID, dict[int, object]] = {}
-    for topic in topics:
+    for topic in request.topics:
         of_topic = results.setdefault(topic.topic_id, {})
         for asked in topic.partitions:
             yield

@@ -36,7 +36,7 @@ from kafkalite.log.loggers import logger_of
 from kafkalite.log.said_once import SaidOnce
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.replica.share.state_batch import StateBatch, combine
-from kafkalite.requests.slices import Steps, at_once
+from kafkalite.requests.slices import Steps, at_once, cut
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored import SHARE_GROUP_STATE, decode, decode_key, value_class_of
 from kafkalite.wire.messages.stored.share_snapshot import ShareSnapshotKey, ShareSnapshotValue
@@ -177,13 +177,18 @@ class ShareCoordinator:
         kept = shard.kept.get(key)
         return None if kept is None else kept.state
 
-    def topics_deleted(self, topic_ids: Collection[UUID]) -> None:
+    def topics_deleted(self, topic_ids: Collection[UUID]) -> Steps[None]:
         """Forget the states of topics that are gone."""
-        for shard in self._shards_here():
+        for shard in list(self._shards_here()):
             gone = [key for key in shard.kept if key.topic_id in topic_ids]
             try:
-                for key in gone:
-                    self._append(key, shard, tombstone(key))
+                for some in cut(gone):
+                    if all(found is not shard for _, found in self._loaded()):
+                        break  # others lead by now
+                    for key in some:
+                        if key in shard.kept:
+                            self._append(key, shard, tombstone(key))
+                    yield
             except KafkaError as error:
                 _logger.warning("the state of deleted topics stays in the log: %s", error)
 

@@ -28,7 +28,6 @@ from kafkalite.coordinators.transaction_coordinator.shards import TransactionSha
 from kafkalite.coordinators.transaction_coordinator.state_log import TransactionLog
 from kafkalite.coordinators.transaction_coordinator.transaction import (
     ENDING,
-    NO_EPOCH,
     VERSION_2,
     TopicPartition,
     Transaction,
@@ -45,6 +44,7 @@ from kafkalite.requests.purgatory import Watchers
 from kafkalite.requests.slices import Steps, at_once, in_slices_of_task
 from kafkalite.supervision import every, supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import NO_PRODUCER_EPOCH
 
 if TYPE_CHECKING:
     from kafkalite.log.verification import VerificationGuard
@@ -173,7 +173,7 @@ class TransactionCoordinator:
         transaction = self._shards.find(transactional_id, node_id)
         if transaction is None:
             producer_id = self._new_producer_id(node_id)
-            transaction = Transaction(transactional_id, producer_id, NO_EPOCH, timeout_ms)
+            transaction = Transaction(transactional_id, producer_id, NO_PRODUCER_EPOCH, timeout_ms)
         if transaction.state is TransactionState.ONGOING:
             check_expected(transaction, expected)
             # Its epoch is never given to anybody: asking again bumps it once more.

@@ -14,9 +14,7 @@ from typing import NoReturn
 from kafkalite.coordinators.transaction_coordinator.transaction import (
     LAST_EPOCH_OF_CLIENTS,
     MAX_EPOCH,
-    NO_EPOCH,
     NO_PARTITIONS,
-    NO_PRODUCER_ID,
     VERSION_1,
     VERSION_2,
     Transaction,
@@ -25,6 +23,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     check_producer,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 
 def ended(
@@ -147,7 +146,7 @@ def fenced(
         TransactionState.PREPARE_ABORT,
         now_ms,
         producer_epoch=min(transaction.producer_epoch + 1, MAX_EPOCH),
-        last_producer_epoch=NO_EPOCH,
+        last_producer_epoch=NO_PRODUCER_EPOCH,
         client_version=VERSION_1,
     )
 

@@ -23,22 +23,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from enum import IntEnum
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 
-NO_PRODUCER_ID: Final = -1
-NO_EPOCH: Final = -1
-NO_TIMESTAMP: Final = -1
+if TYPE_CHECKING:
+    from kafkalite.requests.context import RequestContext
+
 # The largest epoch is kept for fencing: no client ever gets it.
 MAX_EPOCH: Final = 2**15 - 1
 LAST_EPOCH_OF_CLIENTS: Final = MAX_EPOCH - 1
 
 VERSION_1: Final = 0  # what a client of the first generation is recorded as
 VERSION_2: Final = 2
+
+# The first versions whose clients know PRODUCER_FENCED.
+_FENCED_SINCE: Final[Mapping[ApiKey, int]] = {
+    ApiKey.INIT_PRODUCER_ID: 4,
+    ApiKey.ADD_PARTITIONS_TO_TXN: 2,
+    ApiKey.ADD_OFFSETS_TO_TXN: 2,
+    ApiKey.END_TXN: 2,
+}
 
 Partitions = Mapping[str, frozenset[int]]
 """The partitions of a transaction: the indexes by topic, at least one of each."""
@@ -106,7 +116,7 @@ class Transaction(Struct, frozen=True):
     partitions: Partitions = NO_PARTITIONS
     start_timestamp_ms: int = NO_TIMESTAMP
     last_update_timestamp_ms: int = NO_TIMESTAMP
-    last_producer_epoch: int = NO_EPOCH
+    last_producer_epoch: int = NO_PRODUCER_EPOCH
     previous_producer_id: int = NO_PRODUCER_ID
     next_producer_id: int = NO_PRODUCER_ID
     client_version: int = VERSION_1
@@ -154,10 +164,10 @@ def initialized(
         if expected is not None and expected[1] != epoch:
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         producer_id = new_producer_id()
-        next_epoch, last_epoch = 0, NO_EPOCH if expected is None else epoch
+        next_epoch, last_epoch = 0, NO_PRODUCER_EPOCH if expected is None else epoch
     elif expected is None:
-        next_epoch, last_epoch = epoch + 1, NO_EPOCH
-    elif epoch in (NO_EPOCH, expected[1]):
+        next_epoch, last_epoch = epoch + 1, NO_PRODUCER_EPOCH
+    elif epoch in (NO_PRODUCER_EPOCH, expected[1]):
         next_epoch, last_epoch = epoch + 1, epoch
     elif expected[1] == transaction.last_producer_epoch:
         next_epoch, last_epoch = epoch, transaction.last_producer_epoch
@@ -181,7 +191,7 @@ def check_expected(transaction: Transaction, expected: tuple[int, int] | None) -
 
     Its epoch is checked later.
     """
-    if expected is None or transaction.producer_epoch == NO_EPOCH:
+    if expected is None or transaction.producer_epoch == NO_PRODUCER_EPOCH:
         return
     producer_id, epoch = expected
     if producer_id == transaction.producer_id:
@@ -206,8 +216,9 @@ def check_producer(transaction: Transaction, producer_id: int, producer_epoch: i
         raise KafkaError(ErrorCode.PRODUCER_FENCED)
 
 
-def code_of(refused: KafkaError, *, knows_fenced: bool) -> ErrorCode:
-    """The code to answer with: older clients know no PRODUCER_FENCED (KIP-588)."""
+def code_of(refused: KafkaError, context: RequestContext) -> ErrorCode:
+    """The code to answer a request with: older clients know no PRODUCER_FENCED (KIP-588)."""
+    knows_fenced = context.api_version >= _FENCED_SINCE[context.api_key]
     if refused.code is ErrorCode.PRODUCER_FENCED and not knows_fenced:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return refused.code

@@ -31,7 +31,7 @@ from kafkalite.replica.share.share_partition import (
 from kafkalite.replica.share.share_sessions import ShareSessions, TopicPartitionId
 from kafkalite.replica.share.state_errors import as_answered
 from kafkalite.requests.purgatory import Watchers
-from kafkalite.requests.slices import Steps, at_once
+from kafkalite.requests.slices import Steps, at_once, batches
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -256,15 +256,25 @@ class SharePartitions:
         if opened is not None and opened.partition.leader_id == node_id:
             self.drop(key)
 
-    def topics_deleted(self, topic_ids: Collection[UUID]) -> None:
+    def topics_deleted(self, topic_ids: Collection[UUID]) -> Steps[None]:
         """Drop the share partitions of topics that are gone."""
-        for key in [key for key in self._open if key.topic_id in topic_ids]:
-            self.drop(key)
+        known = list(self._watchers)  # all that are open, and others that were waited for
+        for some in batches([key for key in known if key.topic_id in topic_ids]):
+            for key in some:
+                self.drop(key)
+                if not self._watchers.get(key):
+                    self._watchers.pop(key, None)
+            yield
 
-    def leaders_changed(self) -> None:
-        """Drop the share partitions that are led elsewhere now, or in another epoch."""
-        for key in list(self._open):
-            self.get(key)
+    def leaders_changed(self) -> Steps[None]:
+        """Drop the share partitions that are led elsewhere now, or in another epoch.
+
+        Until then, `get` does so with each that is asked for.
+        """
+        for some in batches(list(self._open)):
+            for key in some:
+                self.get(key)
+            yield
 
     def drop_if_fenced(self, key: SharePartitionKey, error: KafkaError) -> None:
         """After an error that says that the state is somebody else's, it is opened anew."""

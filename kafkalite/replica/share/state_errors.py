@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalite.wire.error_messages import message_of
+from kafkalite.wire.error_messages import words_of
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 # The meaning of a failed read or write of the state (Kafka's SharePartition).
@@ -35,7 +35,7 @@ _ASKED_AGAIN: Final = frozenset(
 def as_answered(error: KafkaError) -> KafkaError:
     """The error for the member, in the words of a write: those of a read reach no member."""
     code = _AS_ANSWERED.get(error.code, ErrorCode.UNKNOWN_SERVER_ERROR)
-    reason = message_of(error)
+    reason = words_of(error)
     if error.code in _ASKED_AGAIN:
         reason = "Exhausted max retries to complete write state RPC without success."
     return KafkaError(code, f"Error in write state RPC. {reason}")

@@ -7,9 +7,8 @@ from functools import partial
 from typing import Any, Final
 
 from kafkalite.group_coordinator.heartbeat_checks import is_share_member_id
-from kafkalite.requests.mirrors import mirror_of
-from kafkalite.requests.refusals import refused
 from kafkalite.requests.slices import Steps, mapped, mapped_in_steps, release, release_set
+from kafkalite.requests.topology_names import topic_names
 from kafkalite.security.acls import Operation, ResourceType
 from kafkalite.security.authorization.rules import (
     Asked,
@@ -25,6 +24,7 @@ from kafkalite.security.authorization.rules import (
     moved,
     named,
     need,
+    refused_one,
     refused_whole,
     shown_if,
     topic_by_name_or_id,
@@ -85,14 +85,11 @@ def offset_fetch(asked: Asked) -> Steps[Verdict]:
     denied: dict[int, Any] = {}
     kept: list[Any] = []
     hidden: list[list[Any]] = []
-    mirror = mirror_of(asked.api_key, asked.request)
-    assert mirror is not None
     for index, group in enumerate(groups):
         yield
         if not asked.access.may(Operation.DESCRIBE, ResourceType.GROUP, group.group_id):
-            denied[index] = yield from refused(
-                asked.api_key, mirror, group, ErrorCode.GROUP_AUTHORIZATION_FAILED
-            )
+            code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            denied[index] = yield from refused_one(asked, group, code)
             continue
         group, refusals = yield from _described_topics(asked, group)
         kept.append(group)
@@ -145,26 +142,8 @@ def _described_topics(asked: Asked, group: Any) -> Steps[tuple[Any, list[Any]]]:
 
 
 def _refused_offsets(asked: Asked, topic: Any) -> Steps[Any]:
-    from kafkalite.wire.messages.offset_fetch import (
-        OffsetFetchResponsePartition,
-        OffsetFetchResponsePartitions,
-        OffsetFetchResponseTopic,
-        OffsetFetchResponseTopics,
-    )
-
-    is_old = asked.version < OFFSET_FETCH_BATCHED_SINCE
-    partition_class: Any = OffsetFetchResponsePartition if is_old else OffsetFetchResponsePartitions
-
-    def refused_partition(index: int) -> Any:
-        error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        return partition_class(partition_index=index, committed_offset=-1, error_code=error)
-
-    partitions = yield from mapped(refused_partition, topic.partition_indexes)
-    if is_old:
-        return OffsetFetchResponseTopic(name=topic.name, partitions=partitions)
-    return OffsetFetchResponseTopics(
-        name=topic.name, topic_id=topic.topic_id, partitions=partitions
-    )
+    is_in_group = asked.version >= OFFSET_FETCH_BATCHED_SINCE
+    return refused_one(asked, topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED, is_inner=is_in_group)
 
 
 def _with_refused_topics(
@@ -229,16 +208,7 @@ def _topics_of(group: Any) -> set[str]:
     """The topics that the description of a group tells of."""
     topology = getattr(group, "topology", None)
     if topology is not None:
-        return {
-            name
-            for part in topology.subtopologies or ()
-            for name in (
-                *part.source_topics,
-                *part.repartition_sink_topics,
-                *(topic.name for topic in part.repartition_source_topics),
-                *(topic.name for topic in part.state_changelog_topics),
-            )
-        }
+        return set(topic_names(topology))
     return {
         partitions.topic_name
         for member in group.members

@@ -7,8 +7,6 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from kafkalite.requests.mirrors import mirror_of
-from kafkalite.requests.refusals import refused
 from kafkalite.requests.slices import (
     Steps,
     batches,
@@ -31,9 +29,10 @@ from kafkalite.security.authorization.rules import (
     moved,
     named,
     need,
+    refused_one,
     refused_whole,
 )
-from kafkalite.wire.api_keys import METADATA_BY_ID_SINCE, ApiKey
+from kafkalite.wire.api_keys import METADATA_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
 
@@ -103,11 +102,8 @@ def _refused_topic(asked: Asked, topic: Any, by_id: bool) -> Steps[Any | None]:
     if name is None:
         return None
     access = asked.access
-    mirror = mirror_of(ApiKey.METADATA, asked.request)
-    assert mirror is not None
     if not access.may(Operation.DESCRIBE, ResourceType.TOPIC, name):
-        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-        refusal = yield from refused(ApiKey.METADATA, mirror, topic, code)
+        refusal = yield from refused_one(asked, topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
         # A name is as secret as the topic, an id is not.
         refusal.name, refusal.topic_id = (None, topic.topic_id) if by_id else (name, NO_UUID)
         return refusal
@@ -118,8 +114,7 @@ def _refused_topic(asked: Asked, topic: Any, by_id: bool) -> Steps[Any | None]:
         return None
     if access.may(Operation.CREATE, ResourceType.TOPIC, name):
         return None
-    code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-    refusal = yield from refused(ApiKey.METADATA, mirror, topic, code)
+    refusal = yield from refused_one(asked, topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
     refusal.is_internal = name in INTERNAL_TOPICS
     return refusal
 

@@ -104,6 +104,23 @@ def refused_whole(
     return Verdict(response=response, is_final=True)
 
 
+def refused_one(
+    asked: Asked,
+    element: Any,
+    code: ErrorCode,
+    message: str | None = None,
+    *,
+    is_inner: bool = False,
+) -> Steps[Any]:
+    """The answer to one element of the request, or of such an element (`is_inner`)."""
+    mirror = mirror_of(asked.api_key, asked.request)
+    assert mirror is not None
+    version = asked.version
+    return refused(
+        asked.api_key, mirror, element, code, message, version=version, is_inner=is_inner
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Need:
     """An operation on a type of resource, and the error where it is not allowed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from kafkalite.requests.slices import Steps, mapped, mapped_in_steps
@@ -14,6 +15,7 @@ from kafkalite.security.authorization.rules import (
     interleaved,
     kept_if,
     moved,
+    refused_one,
     refused_whole,
 )
 from kafkalite.wire.error_messages import default_message
@@ -34,19 +36,14 @@ def session(asked: Asked) -> Steps[Verdict]:
 def describe_offsets(asked: Asked) -> Steps[Verdict]:
     """DESCRIBE on each group, and on each topic; unless they were named, topics are left out in
     silence."""
-    from kafkalite.wire.messages.describe_share_group_offsets import (
-        DescribeShareGroupOffsetsResponseGroup as Group,
-    )
-
-    refused: dict[int, Any] = {}
+    refusals: dict[int, Any] = {}
     kept: list[Any] = []
     hidden: list[list[Any]] = []
     for index, group in enumerate(asked.request.groups):
         yield
         if not asked.access.may(Operation.DESCRIBE, ResourceType.GROUP, group.group_id):
-            refused[index] = Group(
-                group_id=group.group_id, error_code=ErrorCode.GROUP_AUTHORIZATION_FAILED
-            )
+            code = ErrorCode.GROUP_AUTHORIZATION_FAILED
+            refusals[index] = yield from refused_one(asked, group, code)
             continue
         allowed, denied = yield from _split(asked, Operation.DESCRIBE, group.topics or ())
         kept.append(replace(group, topics=allowed) if denied else group)
@@ -55,15 +52,15 @@ def describe_offsets(asked: Asked) -> Steps[Verdict]:
 
     def finish(response: Any) -> Steps[Any]:
         groups: list[Any] = []
-        for group, refusals, all_topics in zip(response.groups, hidden, is_all, strict=True):
+        for group, topic_refusals, all_topics in zip(response.groups, hidden, is_all, strict=True):
             topics = group.topics
             if group.error_code == ErrorCode.NONE:
                 if all_topics:
                     topics, _ = yield from _split(asked, Operation.DESCRIBE, topics)
-                topics = [*topics, *moved(refusals)]
+                topics = [*topics, *moved(topic_refusals)]
             groups.append(replace(group, topics=topics))
             yield
-        return replace(response, groups=(yield from interleaved(groups, refused)))
+        return replace(response, groups=(yield from interleaved(groups, refusals)))
 
     return Verdict(replace(asked.request, groups=kept), finish=finish)
 
@@ -91,56 +88,32 @@ def _undescribed(topic: Any) -> Steps[Any]:
 
 def alter_offsets(asked: Asked) -> Steps[Verdict]:
     """READ on the group and on each topic."""
-    from kafkalite.wire.messages.alter_share_group_offsets import (
-        AlterShareGroupOffsetsResponsePartition as Partition,
-    )
-    from kafkalite.wire.messages.alter_share_group_offsets import (
-        AlterShareGroupOffsetsResponseTopic as Topic,
-    )
 
-    def refused(topic: Any) -> Steps[Any]:
-        def refused_partition(asked_for: Any) -> Partition:
-            return Partition(
-                partition_index=asked_for.partition_index,
-                error_code=_DENIED,
-                error_message=default_message(_DENIED),
-            )
+    def refused_topic(topic: Any) -> Steps[Any]:
+        refusal = yield from _refused_topic(asked, topic)
+        refusal.topic_id = asked.topics.id_of(topic.topic_name) or NO_UUID
+        return refusal
 
-        return Topic(
-            topic_name=topic.topic_name,
-            topic_id=asked.topics.id_of(topic.topic_name) or NO_UUID,
-            partitions=(yield from mapped(refused_partition, topic.partitions)),
-        )
-
-    return (yield from _offsets_of(asked, Operation.READ, refused))
+    return (yield from _offsets_of(asked, Operation.READ, refused_topic))
 
 
 def delete_offsets(asked: Asked) -> Steps[Verdict]:
     """DELETE on the group, READ on each topic."""
-    from kafkalite.wire.messages.delete_share_group_offsets import (
-        DeleteShareGroupOffsetsResponseTopic as Topic,
-    )
-
-    def refused(topic: Any) -> Steps[Any]:
-        yield
-        return Topic(
-            topic_name=topic.topic_name,
-            topic_id=NO_UUID,
-            error_code=_DENIED,
-            error_message=default_message(_DENIED),
-        )
-
-    return (yield from _offsets_of(asked, Operation.DELETE, refused))
+    return (yield from _offsets_of(asked, Operation.DELETE, partial(_refused_topic, asked)))
 
 
-def _offsets_of(asked: Asked, operation: Operation, refused: Any) -> Steps[Verdict]:
+def _refused_topic(asked: Asked, topic: Any) -> Steps[Any]:
+    return refused_one(asked, topic, _DENIED, default_message(_DENIED))
+
+
+def _offsets_of(asked: Asked, operation: Operation, refuse: Any) -> Steps[Verdict]:
     """The operation on the group; topics that may not be read are answered first."""
     if not asked.access.may(operation, ResourceType.GROUP, asked.request.group_id):
         return (yield from refused_whole(asked, ErrorCode.GROUP_AUTHORIZATION_FAILED))
     allowed, denied = yield from _split(asked, Operation.READ, asked.request.topics)
     if not denied:
         return handled(asked)
-    refusals = yield from mapped_in_steps(refused, denied)
+    refusals = yield from mapped_in_steps(refuse, denied)
 
     def finish(response: Any) -> Steps[Any]:
         yield

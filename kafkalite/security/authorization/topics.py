@@ -9,7 +9,6 @@ from uuid import UUID
 
 from kafkalite.config import java_text
 from kafkalite.requests.mirrors import mirror_of
-from kafkalite.requests.refusals import refused
 from kafkalite.requests.slices import Steps, batches, counted, mapped, release_dict
 from kafkalite.requests.topic_names import METADATA_TOPIC
 from kafkalite.security.acls import Operation, ResourceType
@@ -24,6 +23,7 @@ from kafkalite.security.authorization.rules import (
     interleaved,
     moved,
     need,
+    refused_one,
 )
 from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
@@ -107,13 +107,8 @@ def delete_topics(asked: Asked) -> Steps[Verdict]:
         if is_late or (may_see and (may_delete or asked.topics.id_of(name) is None)):
             kept.append(topic)
             continue
-        refusal = yield from refused(
-            asked.api_key,
-            mirror,
-            topic,
-            ErrorCode.TOPIC_AUTHORIZATION_FAILED,
-            default_message(ErrorCode.TOPIC_AUTHORIZATION_FAILED),
-        )
+        code = ErrorCode.TOPIC_AUTHORIZATION_FAILED
+        refusal = yield from refused_one(asked, topic, code, default_message(code))
         refusal.name = name if may_see or not by_id else None
         denied.append(refusal)
 
@@ -172,9 +167,7 @@ def configs(operation: Operation, place: Place) -> Rule:
                 kept.append(resource)
                 continue
             message = default_message(wanted.error)
-            denied[index] = yield from refused(
-                asked.api_key, mirror, resource, wanted.error, message
-            )
+            denied[index] = yield from refused_one(asked, resource, wanted.error, message)
         if not denied:
             return handled(asked)
 

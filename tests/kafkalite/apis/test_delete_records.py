@@ -13,6 +13,7 @@ import pytest
 import trio
 
 from kafkalite.apis import delete_records
+from kafkalite.faults import errno as errno_
 from kafkalite.replica.replicated_partition import ReplicatedPartition
 from kafkalite.requests.purgatory import WakeReason, wait_until
 from kafkalite.testing import broker as test_broker
@@ -131,6 +132,19 @@ async def test_deleted_records_stay_deleted_after_a_crash(tmp_path: Path, connec
         b._running.is_abandoned = True
     async with test_broker(data_dir=tmp_path) as b:
         assert b._running.services.topics.by_name["t"].partitions[0].log.log_start_offset == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"), [("EIO", (0, -1, ErrorCode.KAFKA_STORAGE_ERROR)), ("ENOSPC", (0, 7, 0))]
+)
+async def test_a_start_that_cannot_be_kept(connect: Any, name: str, answer: Any) -> None:
+    """A full disk does not keep records from being deleted."""
+    async with test_broker() as b:
+        b.create_topic("t")
+        fill(b, "t")
+        kept = "*/log-start-offset-checkpoint*"
+        await b.asynchronous.fault(disk="write", file=kept, times=None, do=errno_(name))
+        assert await delete(await connect(b), "t", (0, 7)) == [answer]
 
 
 class Alone:

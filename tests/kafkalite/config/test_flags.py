@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from kafkalite.config.flags import Parser, add_settings
+from kafkalite.config.flags import Parser, a_host, add_settings
 
 
 def parsed(*arguments: str) -> list[tuple[str, str]]:
@@ -38,3 +38,10 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(capsys: pytest.CaptureFixture
     assert ended.value.code == 2
     said = "kafkalite: unrecognized arguments: --odd (kafkalite grow --help shows what there is)\n"
     assert capsys.readouterr().err == said
+
+
+@pytest.mark.parametrize(
+    ("text", "host"), [("::1", "::1"), ("[::1]", "::1"), ("localhost", "localhost"), ("[", "[")]
+)
+def test_an_address_may_stand_in_brackets(text: str, host: str) -> None:
+    assert a_host(text) == host

@@ -112,6 +112,7 @@ class AskedBroker(VirtualBroker):
         handle = self.handler(APIS[key])
         context = SimpleNamespace(
             node_id=self.node_id,
+            api_key=key,
             api_version=version,
             request_bytes=100,
             client_id="c",

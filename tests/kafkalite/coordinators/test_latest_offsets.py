@@ -46,7 +46,22 @@ async def test_a_leader_that_is_gone_does_not_answer(
     autojump_clock: MockClock, world: World
 ) -> None:
     world.network.stop(COORDINATOR)
+    began = trio.current_time()
     assert (await found(world))[:2] == [ErrorCode.NETWORK_EXCEPTION] * 2
+    assert trio.current_time() - began >= 31
+
+
+async def test_a_leader_that_comes_back_is_asked_again(
+    autojump_clock: MockClock, world: World, nursery: trio.Nursery
+) -> None:
+    server = world.network.servers.pop(COORDINATOR)
+
+    async def come_back() -> None:
+        await trio.sleep(2)
+        world.network.servers[COORDINATOR] = server
+
+    nursery.start_soon(come_back)
+    assert (await found(world))[:2] == [400, ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
 async def test_very_many_are_asked_for_in_several_requests(

@@ -135,7 +135,7 @@ async def test_the_reason_why_there_is_none_is_told(
 
 async def test_states_are_begun_seen_and_deleted(autojump_clock: MockClock, world: World) -> None:
     persister = world.persister
-    assert persister.next_door is None
+    assert persister.seen_here is None
     assert await persister.initialize_states("g", 1, {READ_ID: {0: 5, 1: 6}}) == {}
     seen = await persister.seen("g", {READ_ID: [0, 1, 3]})
     assert seen.describe_state("g", READ_ID, 0) == (5, DONE_COUNT, LEADER_EPOCH)

@@ -80,7 +80,7 @@ def test_among_several_processes_no_other_is_asked(group: OneShareGroup) -> None
         persister=persister,
     )
     assert share.persister is None
-    assert share.keeper.next_door is not None
+    assert share.keeper.seen_here is not None
     assert share.partitions.open(group.key(), group.partition()).start_offset == 0
 
 

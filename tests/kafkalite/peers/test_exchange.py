@@ -18,7 +18,7 @@ FETCH = 1
 def greeted(lowest: int, highest: int) -> Exchange:
     exchange = Exchange("me")
     versions = ApiVersion(api_key=FETCH, min_version=lowest, max_version=highest)
-    exchange.greeted(ApiVersionsResponse(api_keys=[versions]))
+    exchange.versions_received(ApiVersionsResponse(api_keys=[versions]))
     return exchange
 
 
@@ -28,7 +28,7 @@ def answer(correlation_id: int = 1) -> bytes:
 
 def test_the_greeting_needs_no_versions() -> None:
     exchange = Exchange("me")
-    request = decode_request(exchange.request(exchange.greeting())[4:])
+    request = decode_request(exchange.request(exchange.versions_request())[4:])
     assert (request.api_key, request.api_version, request.client_id) == (18, 3, "me")
 
 

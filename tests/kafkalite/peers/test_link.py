@@ -28,6 +28,7 @@ class Peer:
         self.delay = 0.0
         self.usable_seconds = inf
         self.most = 1000
+        self.hung_up = trio.Event()
 
     async def connect(self, address: Address) -> Connection:
         if address.host == "nowhere":
@@ -63,6 +64,7 @@ class Peer:
                 break
         self.closed += 1
         await stream.aclose()
+        self.hung_up.set()
 
 
 async def echoed(link: Link, text: bytes, address: Address = HERE, seconds: float = 5) -> bytes:
@@ -152,6 +154,28 @@ async def test_a_peer_that_is_gone(autojump_clock: Callable[[], None]) -> None:
             await echoed(link, b"second")
         assert await echoed(link, b"again") == b"again"
         await link.close()
+
+
+async def test_a_connection_that_was_hung_up_meanwhile_is_made_again(
+    nursery: trio.Nursery,
+) -> None:
+    """As by a broker that was started again since it was last asked."""
+    peer = Peer(nursery)
+    peer.most = 1
+    (listener,) = await trio.open_tcp_listeners(0, host="127.0.0.1")
+    nursery.start_soon(trio.serve_listeners, peer._serve, [listener])
+
+    async def connect(address: Address) -> Connection:
+        peer.connected.append(address)
+        return Connection(await trio.testing.open_stream_to_socket_listener(listener))
+
+    link = Link("test", connect)
+    assert await echoed(link, b"a") == b"a"
+    with trio.fail_after(5):
+        await peer.hung_up.wait()
+    assert await echoed(link, b"b") == b"b"
+    assert len(peer.connected) == 2
+    await link.close()
 
 
 async def test_a_login_that_ends_soon_makes_way_for_a_new_one(

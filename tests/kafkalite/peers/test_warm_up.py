@@ -39,7 +39,7 @@ made = []
 sys.addaudithook(lambda event, _: made.append(event) if event == "compile" else None)
 for request, response, versions, answer in asked:
     exchange = Exchange("me")
-    exchange.greeted(versions)
+    exchange.versions_received(versions)
     exchange.request(request())
     assert isinstance(exchange.receive(answer), response)
     if made:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from kafkalite.replication.fetch_session import FetchSession, Key
+from kafkalite.replication.fetch_session import FetchSessionHandler, Key
 from kafkalite.wire.messages.fetch import FetchPartition
 
 A, B = UUID(int=1), UUID(int=2)
@@ -18,13 +18,13 @@ def wanted(**offsets: int) -> dict[Key, FetchPartition]:
     }
 
 
-def ask(session: FetchSession, **offsets: int) -> tuple[set[UUID], set[UUID]]:
+def ask(session: FetchSessionHandler, **offsets: int) -> tuple[set[UUID], set[UUID]]:
     named, forgotten = session.ask(wanted(**offsets))
     return {each.topic_id for each in named}, {each.topic_id for each in forgotten}
 
 
 def test_a_session_from_its_begin_to_its_end() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     assert (session.session_id, session.epoch) == (0, 0)
     assert ask(session, a=1, b=1) == ({A, B}, set())
     session.answered(77)
@@ -40,14 +40,14 @@ def test_a_session_from_its_begin_to_its_end() -> None:
 
 
 def test_a_leader_without_sessions_is_told_everything_each_time() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     for _ in range(3):
         assert ask(session, a=1) == ({A}, set())
         session.answered(0)
 
 
 def test_the_epoch_goes_round() -> None:
-    session = FetchSession()
+    session = FetchSessionHandler()
     session.epoch = 0x7FFFFFFF
     session.answered(1)
     assert session.epoch == 1

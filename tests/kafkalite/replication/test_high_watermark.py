@@ -21,12 +21,13 @@ def test_every_small_world() -> None:
                 leader_end=leader_end,
                 counting_ends=followers,
                 in_sync_count=in_sync,
-                needed_count=needed,
+                needed_in_sync=needed,
             )
             assert found == naive(current, [leader_end, *followers], in_sync, needed)
 
 
 def test_a_leader_alone_goes_by_itself() -> None:
     assert (
-        next_high_watermark(2, leader_end=9, counting_ends=[], in_sync_count=1, needed_count=1) == 9
+        next_high_watermark(2, leader_end=9, counting_ends=[], in_sync_count=1, needed_in_sync=1)
+        == 9
     )

@@ -253,7 +253,7 @@ class VirtualBroker:
         leading = None if replica is None else replica.leading
         if replica is None or leading is None:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if len(leading.in_sync.committed) < leading.needed_count:
+        if len(leading.in_sync.committed) < leading.needed_in_sync:
             raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS)
         epoch = leading.leader_epoch
         batch = build_batch([Record(timestamp=0, value=value)])
@@ -270,7 +270,7 @@ class VirtualBroker:
                     await self.serving.changed.wait()
         if replica.leading is not leading or leading.leader_epoch != epoch or not self.is_alive:
             raise KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
-        if len(leading.in_sync.maximal) < leading.needed_count:
+        if len(leading.in_sync.maximal) < leading.needed_in_sync:
             raise KafkaError(ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
         return offset
 

@@ -20,6 +20,7 @@ from tests.kafkalite.one_connection import (
     PRODUCE,
     connected,
     framed,
+    hosted,
     in_task_and_loop,
     receive,
     receive_all,
@@ -54,7 +55,7 @@ class Shelf:
             return [framed(bytes(frame))]
         deadline = trio.current_time() + self.seconds
         wake = await connection.context.connection.wait_until(
-            self.done, [self.watchers], deadline, answer_early=self.answer_early
+            lambda: self.done(), [self.watchers], deadline, answer_early=self.answer_early
         )
         return [framed(wake.name.encode())]
 
@@ -82,6 +83,46 @@ async def test_it_goes_on_when_what_it_waits_for_is_there(loop: Loop | None) -> 
             shelf.fill()  # told twice, and answered once
             await received(stream, b"DONE")
         assert len(shelf.watchers) == 0
+
+
+def test_many_changes_are_one_to_the_loop() -> None:
+    """So that what changes often beside thousands that wait for it does not look for them all."""
+
+    async def check(loop: Loop) -> None:
+        shelf = Shelf()
+        async with connected(shelf.answer, loop) as (stream, _):
+            await stream.send_all(framed(FETCH))
+            await shelf.parked()
+            asked = shelf.asked
+            for _ in range(1000):
+                shelf.watchers.check_and_complete()
+            assert shelf.asked == asked, "whoever changes it does not look himself"
+            await trio.sleep(A_WHILE)
+            assert shelf.asked == asked + 1
+            shelf.fill()
+            await received(stream, b"DONE")
+
+    hosted(check)
+
+
+def test_a_condition_that_fails_ends_its_own_connection(caplog: pytest.LogCaptureFixture) -> None:
+    async def check(loop: Loop) -> None:
+        shelf = Shelf()
+        async with (
+            connected(shelf.answer, loop) as (stream, _),
+            connected(shelf.answer, loop) as (other, _),
+        ):
+            await stream.send_all(framed(FETCH))
+            await shelf.parked()
+            shelf.done = lambda: 1 // 0 == 0  # type: ignore[method-assign]
+            shelf.watchers.check_and_complete()  # by another client, say
+            with trio.fail_after(LONG):
+                assert await receive_all(stream) == b""
+            await other.send_all(framed(PRODUCE))
+            await received(other, PRODUCE)
+
+    hosted(check)
+    assert "a request could not be answered" in caplog.text
 
 
 @in_task_and_loop

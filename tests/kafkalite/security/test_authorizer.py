@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kafkalite.requests.principal import Principal
 from kafkalite.security.acls import Acl, AclFilter, Operation, PatternType, Permission, ResourceType
 from kafkalite.security.authorizer import Authorizer, parse_super_users
+from kafkalite.wire.api_codec import drained
 from tests.kafkalite.security.authorizers import ALICE, acl, authorizer
 
 TOPIC = ResourceType.TOPIC
@@ -215,7 +216,7 @@ ANY_FILTER = AclFilter(
 
 def test_a_filter_of_anything_finds_all() -> None:
     acls = [acl("a"), acl("b", pattern=PatternType.PREFIXED)]
-    assert [found for _, found in authorizer(*acls).matching(ANY_FILTER)] == acls
+    assert [found for _, found in drained(authorizer(*acls).matching(ANY_FILTER))] == acls
 
 
 def test_entries_come_and_go_one_by_one() -> None:

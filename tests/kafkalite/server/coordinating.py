@@ -151,6 +151,7 @@ class Coordinating:
         handle = replication_gate(patience)(api, api.load())
         context = SimpleNamespace(
             node_id=ME,
+            api_key=key,
             api_version=version,
             request_bytes=100,
             client_id="c",

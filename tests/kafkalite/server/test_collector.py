@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import time
 import weakref
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from conformance.soak.stolen_time import StolenTime
+from kafkalite.server import collector
 from kafkalite.server.collector import freeze_when_grown, short_collections
 from kafkalite.testing import broker as test_broker
 
@@ -104,6 +106,30 @@ def test_the_collector_does_not_go_through_what_a_request_makes() -> None:
         finally:
             gc.callbacks.remove(see)
     del rows, cycles
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="it goes through parts of what is old")
+def test_what_comes_at_once_and_stays_is_gone_through_in_parts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(collector, "_LONG_SECONDS", 0.0)
+    gone_through: list[int] = []
+
+    def see(phase: str, info: dict[str, Any]) -> None:
+        if phase == "start" and info["generation"] == 2:
+            gone_through.append(len(gc.get_objects()))
+
+    try:
+        with short_collections():
+            gc.collect()
+            gc.callbacks.append(see)
+            stays = [Itself() for _ in range(100_000)]
+            gc.callbacks.remove(see)
+        assert len(gone_through) > 2
+        assert max(gone_through) < 40_000
+    finally:
+        gc.unfreeze()
+    del stays
 
 
 def test_short_collections_keep_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+import socket
 
 import pytest
 
@@ -68,6 +69,36 @@ def test_a_listener_comes_back_at_its_port() -> None:
     again = listener.open_again(port)
     assert (again.is_open, again.port, again.advertised_address) == (True, port, told)
     again.close()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
+def test_a_listener_at_rest_refuses_and_keeps_its_port(host: str) -> None:
+    (listener,) = open_listeners(config_of(f"PLAINTEXT://{host}:0"))
+    address, told = listener.socket.getsockname(), listener.advertised_address
+    resting = listener.at_rest()
+    assert (listener.is_open, resting.is_open, resting.port) == (False, False, address[1])
+    with socket.socket(resting.socket.family) as client:
+        with pytest.raises(ConnectionRefusedError):
+            client.connect(address)
+        with pytest.raises(OSError, match="in use"):
+            client.bind(address)
+    again = resting.open_again(address[1])
+    resting.close()
+    assert (again.is_open, again.port, again.advertised_address) == (True, address[1], told)
+    socket.create_connection(address[:2]).close()
+    again.close()
+    assert not again.is_open
+
+
+def test_a_listener_at_rest_that_somebody_else_follows() -> None:
+    (listener,) = open_listeners(config_of("PLAINTEXT://127.0.0.1:0"))
+    resting = listener.at_rest()
+    other = bind("127.0.0.1", resting.port)
+    with pytest.raises(StartError, match="in use"):
+        resting.open_again(resting.port)
+    other.close()
+    resting.close()
+    assert not resting.is_open
 
 
 def test_listeners_that_nobody_takes_over_are_closed() -> None:

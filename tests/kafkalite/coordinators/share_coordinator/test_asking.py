@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from kafkalite.coordinators.share_coordinator.asking import ask_each
 from kafkalite.replica.share.share_partition import SharePartitionKey
 from kafkalite.requests.slices import at_once
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.one_share_group import GROUP, NODE, OneShareGroup, one_share_group
 
@@ -48,6 +50,19 @@ class AnsweredTopic(NamedTuple):
     partitions: list[Answer]
 
 
+@dataclass
+class AskedGroup:
+    """A request."""
+
+    group_id: str
+    topics: list[AskedTopic]
+
+
+def asker(node_id: int) -> Any:
+    """The context of a request to a node."""
+    return SimpleNamespace(node_id=node_id, api_key=ApiKey.READ_SHARE_GROUP_STATE)
+
+
 Work = Callable[[SharePartitionKey, Asked], dict[str, int]]
 
 
@@ -66,8 +81,8 @@ def answers(
     partitions: Sequence[int] = (0, 1),
 ) -> list[AnsweredTopic]:
     topics = [AskedTopic(group.topic_id, [Asked(index) for index in partitions])]
-    asking = ask_each(group.share, node_id, group_id, topics, "count", work, AnsweredTopic, Answer)
-    return at_once(asking)
+    asked = AskedGroup(group_id, topics)
+    return at_once(ask_each(group.share, asker(node_id), asked, work, AnsweredTopic, Answer))
 
 
 def test_a_result_for_each_partition(group: OneShareGroup) -> None:
@@ -99,7 +114,7 @@ def test_a_node_that_does_not_coordinate_does_nothing(group: OneShareGroup) -> N
         (
             index,
             ErrorCode.NOT_COORDINATOR,
-            "Unable to count: This is not the correct coordinator.",
+            "Unable to read share group state: This is not the correct coordinator.",
         )
         for index in (0, 1)
     ]
@@ -146,9 +161,8 @@ def test_very_many_topics_are_answered_one_a_step(group: OneShareGroup) -> None:
         return AnsweredTopic(topic_id, partitions)
 
     topics = [AskedTopic(UUID(int=number), [Asked(0)]) for number in range(1000)]
-    asking = ask_each(
-        group.share, NODE, GROUP, topics, "count", lambda key, asked: {}, make_topic, Answer
-    )
+    asked = AskedGroup(GROUP, topics)
+    asking = ask_each(group.share, asker(NODE), asked, lambda key, one: {}, make_topic, Answer)
     counts = [len(made) for _ in asking]
     assert [later - earlier for earlier, later in pairwise(counts)].count(1) >= 999
     assert counts[-1] == len(made) == 1000

@@ -223,9 +223,9 @@ def test_a_state_is_deleted_once(world: World) -> None:
 
 def test_topics_that_are_gone_take_their_states_along(world: World) -> None:
     world.begin()
-    world.coordinator.topics_deleted({UUID(int=9)})
+    at_once(world.coordinator.topics_deleted({UUID(int=9)}))
     assert world.state.start_offset == 10
-    world.coordinator.topics_deleted({world.topic_id})
+    at_once(world.coordinator.topics_deleted({world.topic_id}))
     assert world.coordinator.summary(world.key()) is None
     assert world.kinds()[-1] == "ShareSnapshotKey"
 

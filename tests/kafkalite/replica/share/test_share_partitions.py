@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from uuid import UUID
@@ -22,6 +23,7 @@ from kafkalite.replica.share.share_sessions import (
     SessionPartition,
     TopicPartitionId,
 )
+from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.one_share_group import (
     GROUP,
@@ -155,7 +157,7 @@ def test_under_a_new_leader_epoch_it_is_opened_anew(group: OneShareGroup) -> Non
 def test_a_leader_that_is_replaced_lets_go_when_it_hears_of_it(group: OneShareGroup) -> None:
     share, other = opened(group), opened(group, 1)
     group.partition().leader_epoch += 1
-    group.partitions.leaders_changed()
+    at_once(group.partitions.leaders_changed())
     assert share.is_fenced
     assert not other.is_fenced
 
@@ -208,10 +210,24 @@ def test_other_errors_do_not_drop_it(group: OneShareGroup) -> None:
 
 def test_topics_that_are_gone_are_dropped(group: OneShareGroup) -> None:
     share = opened(group)
-    group.partitions.topics_deleted({UUID(int=9)})
+    at_once(group.partitions.topics_deleted({UUID(int=9)}))
     assert not share.is_fenced
-    group.partitions.topics_deleted({group.topic_id})
+    at_once(group.partitions.topics_deleted({group.topic_id}))
     assert share.is_fenced
+
+
+def test_nothing_of_a_topic_that_is_gone_is_kept(group: OneShareGroup) -> None:
+    opened(group)
+    group.partitions.watchers_of(group.key())
+    at_once(group.partitions.topics_deleted({group.topic_id}))
+    assert not group.partitions._watchers
+    assert not group.partitions.opened()
+
+
+def test_very_many_are_dropped_in_steps(group: OneShareGroup) -> None:
+    for index in range(600):
+        group.partitions.watchers_of(replace(group.key(), partition=index))
+    assert sum(1 for _ in group.partitions.topics_deleted({group.topic_id})) == 3
 
 
 def test_who_waits_is_woken_when_it_is_dropped(group: OneShareGroup) -> None:
