@@ -101,7 +101,7 @@ class MetadataTail:
         for committed in self._observer.committed():
             if committed is not None:
                 yield from self._publish(committed)
-            yield
+            yield None
 
     def _complain(self, text: str) -> None:
         """One line for each new trouble, not one for each attempt at each controller."""

@@ -273,7 +273,7 @@ class Topics:
                 for index, each in enumerate(change.states, len(topic.partitions)):
                     on = config_on(each.leader_id)
                     opened.append(self._open_partition(topic, index, each, on))
-                    yield
+                    yield None
 
     # Consequences of a change
 

@@ -1,4 +1,4 @@
-"""What happens around a streams group in a story: its topics grow, go and come back, and it gets
+"""Surroundings of a streams group in a story: its topics grow, go and come back, and it gets
 requests of other kinds of groups."""
 
 from __future__ import annotations
