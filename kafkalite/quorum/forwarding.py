@@ -37,7 +37,7 @@ class Forwarding:
         """The answer's frame, without its length, as the controller made it.
 
         Raises KafkaError where there is none: UNSUPPORTED_VERSION, REQUEST_TIMED_OUT,
-        UNKNOWN_SERVER_ERROR. The client's connection is closed then.
+        UNKNOWN_SERVER_ERROR. The first closes the client's connection.
         """
         principal = DefaultPrincipalData(
             type=principal_type, name=principal_name, token_authenticated=token_authenticated

@@ -18,11 +18,13 @@ import trio
 
 from kafkalite.apis import Api, Handler
 from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.refusals import refuse_in_steps
 from kafkalite.requests.request_memory import give_back
+from kafkalite.requests.slices import in_slices
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.wire.api_keys import BROKER_LOGGER_RESOURCE, ApiKey
 from kafkalite.wire.codec import decode_response, encode_request
-from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.message_codec import join
 
 if TYPE_CHECKING:
@@ -86,8 +88,12 @@ def forwarded(forward: Forward) -> Callable[[Api], Handler]:
                     token_authenticated=context.principal.token_authenticated,
                 )
             except KafkaError as error:
+                if error.code is not ErrorCode.UNSUPPORTED_VERSION:
+                    refusing = refuse_in_steps(api.key, version, request, error.code)
+                    return await in_slices(refusing, context)
+                # The client is to ask again which versions there are.
                 raise CloseConnection(
-                    f"{api.key.name} version {version} was not forwarded: {error.code.name}"
+                    f"the controller does not know {api.key.name} version {version}"
                 ) from None
             decoded = partial(decode_response, api.key, version, answer)
             _, response = await _worked(len(answer), decoded)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from kafkalite.cluster.image import NO_LEADER, NO_LEADER_CHANGE
 from kafkalite.config.definition import Support
 from kafkalite.config.sources import find
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction, TransactionState
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from kafkalite.control.spy.events import Events
     from kafkalite.server.connection import Connection
 
-_UNCHANGED = -2
-_NO_LEADER = -1
 _ENDED = {
     TransactionState.COMPLETE_COMMIT: "transaction.committed",
     TransactionState.COMPLETE_ABORT: "transaction.aborted",
@@ -191,9 +190,9 @@ class _Metadata:
         if isinstance(record, PartitionRecord):
             if record.topic_id not in self._created:
                 self._put("topic.grown", topic=topic, partition=index, leader=record.leader)
-        elif record.leader == _NO_LEADER:
+        elif record.leader == NO_LEADER:
             self._put("leader.lost", topic=topic, partition=index)
-        elif record.leader != _UNCHANGED:
+        elif record.leader != NO_LEADER_CHANGE:
             self._put("leader.moved", topic=topic, partition=index, leader=record.leader)
 
     def _node(self, record: object) -> None:

@@ -25,6 +25,13 @@ from kafkalite.security.authorization.rules import (
     need,
     refused_one,
 )
+from kafkalite.wire.api_keys import (
+    BROKER_LOGGER_RESOURCE,
+    BROKER_RESOURCE,
+    CLIENT_METRICS_RESOURCE,
+    GROUP_RESOURCE,
+    TOPIC_RESOURCE,
+)
 from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID
@@ -124,10 +131,7 @@ def _named_by(topic: Any) -> tuple[str | None, UUID]:
     return (topic, NO_UUID) if isinstance(topic, str) else (topic.name, topic.topic_id)
 
 
-# ConfigResource.Type
-_TOPIC_CONFIG, _BROKER_CONFIG, _LOGGER_CONFIG, _METRICS_CONFIG, _GROUP_CONFIG = 2, 4, 8, 16, 32
-
-_OF_A_BROKER: Final = (_BROKER_CONFIG, _LOGGER_CONFIG)
+_OF_A_BROKER: Final = (BROKER_RESOURCE, BROKER_LOGGER_RESOURCE)
 
 # AlterConfigOp.OpType
 _DELETE: Final = 1
@@ -136,11 +140,11 @@ _DELETE: Final = 1
 def configs(operation: Operation, place: Place) -> Rule:
     """The operation on the topic or group, for everything else on the cluster."""
     needs = {
-        _TOPIC_CONFIG: need(operation, ResourceType.TOPIC),
-        _GROUP_CONFIG: need(operation, ResourceType.GROUP),
-        _BROKER_CONFIG: need(operation, ResourceType.CLUSTER),
-        _LOGGER_CONFIG: need(operation, ResourceType.CLUSTER),
-        _METRICS_CONFIG: need(operation, ResourceType.CLUSTER),
+        TOPIC_RESOURCE: need(operation, ResourceType.TOPIC),
+        GROUP_RESOURCE: need(operation, ResourceType.GROUP),
+        BROKER_RESOURCE: need(operation, ResourceType.CLUSTER),
+        BROKER_LOGGER_RESOURCE: need(operation, ResourceType.CLUSTER),
+        CLIENT_METRICS_RESOURCE: need(operation, ResourceType.CLUSTER),
     }
 
     def rule(asked: Asked) -> Steps[Verdict]:
@@ -211,7 +215,7 @@ def _is_of_another_node(asked: Asked, resource: Any) -> bool:
     """
     name = resource.resource_name
     return (
-        resource.resource_type == _BROKER_CONFIG
+        resource.resource_type == BROKER_RESOURCE
         and bool(name)
         and java_text.whole_number(name, 32) != asked.node_id
     )

@@ -194,11 +194,21 @@ async def test_acls_and_tokens_are_the_controllers(
     assert len(controller.asked) == 1
 
 
-async def test_without_a_controller_the_connection_is_closed() -> None:
-    """The client connects again, and asks once more: no response would be true."""
-    controller = Controller(None, KafkaError(ErrorCode.NOT_CONTROLLER))
+@pytest.mark.parametrize("code", [ErrorCode.REQUEST_TIMED_OUT, ErrorCode.UNKNOWN_SERVER_ERROR])
+async def test_without_an_answer_each_element_is_refused(code: ErrorCode) -> None:
+    controller = Controller(None, KafkaError(code))
+    request = CreateTopicsRequest(topics=[CreatableTopic(name="one"), CreatableTopic(name="two")])
+    with one_dispatcher() as asked:
+        response = await ask(asked, controller, request, ApiKey.CREATE_TOPICS)
+    refused = [(each.name, each.error_code, each.error_message) for each in response.topics]
+    assert refused == [("one", code, None), ("two", code, None)]
+
+
+async def test_a_version_that_the_controller_does_not_know_closes_the_connection() -> None:
+    """The client connects again, and learns which versions there are."""
+    controller = Controller(None, KafkaError(ErrorCode.UNSUPPORTED_VERSION))
     request = CreateTopicsRequest(topics=[])
-    refused = pytest.raises(CloseConnection, match="CREATE_TOPICS version 7 was not forwarded")
+    refused = pytest.raises(CloseConnection, match="does not know CREATE_TOPICS version 7")
     with one_dispatcher() as asked, refused:
         await ask(asked, controller, request, ApiKey.CREATE_TOPICS)
 
