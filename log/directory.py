@@ -79,7 +79,7 @@ class LogDirectory:
         self.flush_requests = FlushRequests()
         self._lock = lock
         self._on_failure = on_failure
-        # Of an error that passes (a full disk): once for all logs here.
+        # Logs an error that passes (a full disk) once for all logs here.
         self._trouble = SaidOnce(str(path), _logger, logging.WARNING)
         self._deleted = DeletedLogs(
             self.files,

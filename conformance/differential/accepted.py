@@ -159,8 +159,16 @@ ACCEPTED = (
     *ORDERS,
 )
 
+_UNIFORM = (
+    "who of members with different topics gets what, Kafka's assignor decides by an order of the "
+    "topics' ids"
+)
+
 # Only for a story that comes out alike when it is told again.
 BY_CHANCE = (
+    Accepted(ApiKey.CONSUMER_GROUP_HEARTBEAT, r"\.(member_epoch|assignment\b.*)", _UNIFORM),
+    Accepted(ApiKey.CONSUMER_GROUP_DESCRIBE, r"\.groups\[\d+\]\.members.*", _UNIFORM),
+    Accepted(ApiKey.SYNC_GROUP, r"\.assignment\b.*", _UNIFORM),
     Accepted(
         ApiKey.JOIN_GROUP,
         r"\.(leader|member_id|members).*",

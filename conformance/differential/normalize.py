@@ -57,7 +57,7 @@ OWN = "the referee's own"
 _SOMEBODYS = re.compile(r"^(w[0-9a-z]+-|replayed-|recorded-|topic-|group-|id-topic)")
 _NAMES = ("name", "topic", "topic_name", "group_id", "transactional_id", "user", "resource_name")
 
-# What classic consumers are assigned: of SyncGroup and of DescribeGroups.
+# Fields of SyncGroup and DescribeGroups that have the assignments of classic consumers.
 _ASSIGNMENTS = frozenset({"assignment", "member_assignment"})
 _TIMES = ("log_append_time_ms", "transaction_start_time_ms", "last_timestamp")
 # Sizes of disks, where a metadata log of its own stands, and tokens.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -120,6 +121,12 @@ class Member:
         self.topic_id: Callable[[Side], UUID] = lambda side: side.topic_id(topic)
 
     def fetch(self, *said: tuple[Any, ...], version: int = 2, **fields: Any) -> Any:
+        """The answer, which must be the same.
+
+        With `patience_ms` the reference is asked when the other side has answered, and may take so
+        long to acquire records if that has acquired some. Else it gives up too soon on a busy
+        machine.
+        """
         values = {
             "max_wait_ms": 500,
             "min_bytes": 1,
@@ -175,16 +182,30 @@ class Member:
         partitions = values.pop("partitions", (values.pop("partition", 0),))
         without_topics = values.pop("without_topics", False)
         forgotten = values.pop("forgotten", ())
+        patience_ms = values.pop("patience_ms", 0)
 
-        def asked(side: Side) -> Any:
+        def asked(side: Side, **other: Any) -> Any:
             topics = [] if without_topics else [topic(side, *partitions)]
-            made = request(**{"topics": topics} | values)
+            made = request(**{"topics": topics} | values | other)
             if forgotten:
                 gone = share_fetch.ForgottenTopic(self.topic_id(side), list(forgotten))
                 made.forgotten_topics_data = [gone]
             return made
 
-        return self.pair.ask(api, version, asked, connection=self.name)[0]
+        if not patience_ms:
+            return self.pair.ask(api, version, asked, connection=self.name)[0]
+        reference, tested = self.pair.sides
+        seen = tested.ask(api, version, asked, self.name)
+        patient = partial(asked, max_wait_ms=patience_ms) if has_acquired(seen) else asked
+        expected = reference.ask(api, version, patient, self.name)
+        self.pair.compare(f"{api.name} v{version}", expected, seen, api=api, version=version)
+        return expected
+
+
+def has_acquired(answer: Any) -> bool:
+    """True if an answer to a fetch tells of records for its member."""
+    topics = () if answer is None else answer.responses
+    return any(each.acquired_records for topic in topics for each in topic.partitions)
 
 
 def batches(messages: Any, said: tuple[tuple[Any, ...], ...]) -> list[Any]:

@@ -36,7 +36,7 @@ class DiskWaits:
     """The waits of the loop's thread for a disk: (when it was over, seconds)."""
 
     longest_at = ""
-    """Where the last one was that took long: the functions around it, the innermost first."""
+    """The functions around the last one that took long, the innermost first."""
 
     def __init__(self) -> None:
         self._waits: deque[tuple[float, float]] = deque(maxlen=MOST_WAITS)

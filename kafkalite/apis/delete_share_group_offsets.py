@@ -1,6 +1,7 @@
 """DeleteShareGroupOffsets (key 92), version 0: a share group forgets topics (KIP-932).
 
-Only of a group without members.
+Only of a group without members. A group that has states has the topic of the states, too: none is
+made.
 """
 
 from __future__ import annotations
@@ -20,5 +21,5 @@ if TYPE_CHECKING:
 async def handle(
     services: Services, context: RequestContext, request: DeleteShareGroupOffsetsRequest
 ) -> DeleteShareGroupOffsetsResponse:
-    await services.share.make_ready(context, (topic.topic_name for topic in request.topics))
+    await context.connection.move_to_task()
     return await services.group_coordinator.share.offsets.delete(context, request)

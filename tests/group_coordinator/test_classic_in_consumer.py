@@ -48,7 +48,7 @@ async def test_who_may_not_join_a_consumer_group(autojump_clock, world):
 
 
 async def test_a_subscription_is_read_when_the_member_is_known(autojump_clock, world):
-    """Who has no member id yet, or a wrong one, hears of that first."""
+    """A member without an id, or with a wrong one, hears of that first."""
     await world.consumer().beat()
     malformed = world.member(protocols=[("range", b"x")])
     assert (await malformed.join()).error_code == ErrorCode.MEMBER_ID_REQUIRED

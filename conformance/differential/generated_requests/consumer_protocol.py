@@ -1,5 +1,5 @@
-"""What classic consumers tell each other, opaque to the broker until consumers of the other
-protocol are in their group: subscriptions in JoinGroup, assignments in SyncGroup (KIP-848)."""
+"""Subscriptions in JoinGroup and assignments in SyncGroup, by which classic consumers tell each
+other what they read. The broker reads them once members of the other protocol come (KIP-848)."""
 
 from __future__ import annotations
 

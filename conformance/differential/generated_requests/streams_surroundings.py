@@ -1,4 +1,4 @@
-"""What happens around a streams group in a story: its topics grow, go and come back, and it gets
+"""Surroundings of a streams group in a story: its topics grow, go and come back, and it gets
 requests of other kinds of groups."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from conformance.differential.generated_requests.streams_world import Step, Streams
-from conformance.differential.generated_requests.vocabulary import of
+from conformance.differential.generated_requests.vocabulary import SESSION_MS, of
 from conformance.differential.test_topics import growing
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
@@ -89,6 +89,20 @@ class Foreign(Step):
         finally:
             for side in pair.sides:
                 side.names.prefix = ""
+        if api is ApiKey.JOIN_GROUP:
+            self.wait_until_seen(streams)
+
+    def wait_until_seen(self, streams: Streams) -> None:
+        """Apache Kafka answers a first JoinGroup before all replicas have the group's record."""
+        described = DescribeGroupsRequest(groups=[streams.name])
+        for side in streams.pair.sides:
+            side.until(
+                ApiKey.DESCRIBE_GROUPS,
+                6,
+                described,
+                lambda answer: "not found" not in (answer.groups[0].error_message or ""),
+                side.routes.get(ApiKey.DESCRIBE_GROUPS, 1),
+            )
 
     def request(self, streams: Streams) -> tuple[ApiKey, int, Any]:
         group, member, topic = streams.name, self.member, streams.name
@@ -101,7 +115,7 @@ class Foreign(Step):
                     9,
                     JoinGroupRequest(
                         group_id=group,
-                        session_timeout_ms=10_000,
+                        session_timeout_ms=SESSION_MS,
                         protocol_type="consumer",
                         protocols=protocols,
                     ),

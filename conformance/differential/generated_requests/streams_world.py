@@ -51,7 +51,7 @@ class Streams:
     name: str
     is_stateful: bool = False
     counts: dict[str, int] = field(default_factory=dict)
-    """How many partitions the topics have that are there."""
+    """The topics that are there, with the number of their partitions."""
     has_endpoints: bool = False
     """Members tell where they are asked for their states."""
     has_changed_topics: bool = False
@@ -74,8 +74,8 @@ class Streams:
             self.pair.create_topic(topic, PARTITIONS)
 
     def told(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """What a member says, without its endpoint if the topics may not fit: while they do not,
-        each heartbeat of a group with endpoints is an error of Apache Kafka's own (-1)."""
+        """The fields of a member's heartbeat, without its endpoint if the topics may not fit: while
+        they do not, each heartbeat with one is an error of Apache Kafka's own (-1)."""
         told = dict(fields)
         if self.has_changed_topics:
             told.pop("user_endpoint", None)

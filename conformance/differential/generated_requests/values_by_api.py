@@ -33,6 +33,7 @@ from conformance.differential.generated_requests.vocabulary import (
     HOUR_MS,
     INSTANCE,
     NAMED_GROUP,
+    SESSION_MS,
     T0,
     T1,
     T2,
@@ -104,7 +105,7 @@ BY_API: dict[ApiKey, dict[str, Values]] = {
         "key_type": of(0, 0, 0, 1, 1, 2, 3, -1),
     },
     ApiKey.JOIN_GROUP: {
-        "session_timeout_ms": of(*[300_000] * 10, 5_999, 1_800_001),
+        "session_timeout_ms": of(*[SESSION_MS] * 10, 5_999, SESSION_MS + 1),
         "rebalance_timeout_ms": st.just(300_000),
         "protocol_type": often("consumer", "connect", "", times=8),
     },

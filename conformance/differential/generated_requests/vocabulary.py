@@ -48,6 +48,8 @@ G0, G1 = Name("g0"), Name("g1")
 X0, X1 = Name("x0"), Name("x1")
 USER = Name("user")
 HOUR_MS = 3_600_000
+# The longest that there is: sessions that end change what later stories see of their groups.
+SESSION_MS = 1_800_000
 
 # Two that Apache Kafka's metrics cannot tell from each other: there is never but one of them.
 DOT, UNDERSCORE = Name("t.4"), Name("t_4")

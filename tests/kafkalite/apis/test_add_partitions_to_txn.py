@@ -26,7 +26,7 @@ async def test_one_unknown_partition_spoils_the_others(writer: Transactional) ->
 
 @pytest.mark.parametrize("internal", ["__consumer_offsets", "__transaction_state"])
 async def test_clients_add_no_internal_topics(writer: Transactional, internal: str) -> None:
-    """Whether the partition is there or not."""
+    """Neither partitions that are there, nor others."""
     named = {TOPIC: [0, 7], internal: [0, 99]}
     topics = [AddPartitionsToTxnTopic(name=each, partitions=named[each]) for each in named]
     request = AddPartitionsToTxnRequest(

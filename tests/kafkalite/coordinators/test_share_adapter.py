@@ -78,8 +78,18 @@ REQUESTS = (
             )
         ]
     ),
-    DeleteShareGroupOffsetsRequest(GROUP, [DeleteShareGroupOffsetsRequestTopic("t")]),
 )
+
+
+async def test_to_forget_offsets_needs_no_states(connect: Any) -> None:
+    async with test_broker() as broker:
+        broker.create_topic("t", 1)
+        client = await connect(broker)
+        await client.ask(FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP]))
+        request = DeleteShareGroupOffsetsRequest(GROUP, [DeleteShareGroupOffsetsRequestTopic("t")])
+        answer = await client.ask(request)
+        assert answer.error_code == ErrorCode.GROUP_ID_NOT_FOUND
+        assert broker._running.services.topics.get("__share_group_state") is None
 
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda request: type(request).__name__)
