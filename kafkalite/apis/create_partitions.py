@@ -6,12 +6,11 @@ chosen, an empty list means that none are given, which is wrong for any growth.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.cluster.topic_creation import Growth
 from kafkalite.requests.context import RequestContext, check_time
-from kafkalite.requests.slices import WaitingSteps, counted, in_slices, mapped
+from kafkalite.requests.slices import WaitingSteps, counted, in_slices, release
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.create_partitions import (
     CreatePartitionsRequest,
@@ -48,10 +47,14 @@ def _grow_each(
                     error_message="Duplicate topic name.",
                 )
             )
-    growing = [topic for topic in request.topics if counts[topic.name] == 1]
-    growths = yield from mapped(partial(_growth, context), growing)
-    steps = services.topics.growing_all(growths, validate_only=request.validate_only)
-    for growth, error in zip(growths, (yield from steps), strict=True):
+    growths: list[Growth] = []
+    for topic in request.topics:
+        yield None
+        if counts[topic.name] == 1:
+            growths.append(_growth(context, topic))
+    validate_only = request.validate_only
+    errors = yield from services.topics.growing_all(growths, validate_only=validate_only)
+    for growth, error in zip(growths, errors, strict=True):
         yield None
         results.append(
             CreatePartitionsTopicResult(
@@ -60,6 +63,7 @@ def _grow_each(
                 error_message=None if error is None else error.message,
             )
         )
+    yield from release([growths, errors])
     return results
 
 

@@ -5,7 +5,7 @@ Each is planned by itself, and may be refused by itself. What is planned is adde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
 from kafkalite.replica.topic import TOPICS_AT_ONCE, DirectoryFailed
@@ -21,53 +21,45 @@ _RECORDS_AT_ONCE: Final = 10_000
 
 
 def carried_out(
-    wanted: Iterable[A], plan: Callable[[A], Steps[tuple[T, list[object]]]], add: Add | None
+    wanted: Sequence[A], plan: Callable[[A], Steps[tuple[T, list[object]]]], add: Add | None
 ) -> WaitingSteps[list[T | KafkaError]]:
     """Add what is wanted. For each the result of its plan, or the error.
 
-    `plan` gives the result and the records. Without `add` nothing is added.
+    `plan` gives the result and the records. Without `add` nothing is added. What a failing
+    directory could not take is planned again: it gets no more logs.
     """
     records: list[object] = []
     planned: list[int] = []
     results: list[T | KafkaError] = []
-    for each in wanted:
+
+    def added(add: Add) -> WaitingSteps[None]:
+        nonlocal records, planned
+        of_these, places = records, planned
+        records, planned = [], []
+        try:
+            yield from add(of_these)
+        except DirectoryFailed:
+            for place in places:
+                (results[place],) = yield from carried_out([wanted[place]], plan, add)
+        except KafkaError as error:
+            for place in places:
+                results[place] = error
+
+    for place, each in enumerate(wanted):
+        yield None
         try:
             result, of_this = yield from plan(each)
         except KafkaError as error:
-            results.append(error)
+            results.append(error.with_traceback(None))  # it would hold the frames
             continue
         results.append(result)
         if add is None:
             continue
-        planned.append(len(results) - 1)
+        planned.append(place)
         records.extend(of_this)
         del of_this
         if len(planned) == TOPICS_AT_ONCE or len(records) >= _RECORDS_AT_ONCE:
-            yield from _added(add, records, planned, results)
-            records, planned = [], []
+            yield from added(add)
     if add is not None and planned:
-        yield from _added(add, records, planned, results)
-    return results
-
-
-def _added(
-    add: Add, records: list[object], planned: list[int], results: list[T | KafkaError]
-) -> WaitingSteps[None]:
-    """`planned` are places in the results, which tell of an error."""
-    try:
-        yield from add(records)
-    except KafkaError as error:
-        for place in planned:
-            results[place] = error
-
-
-def placed_elsewhere(
-    wanted: Sequence[A], work: Callable[[Sequence[A]], WaitingSteps[list[T]]]
-) -> WaitingSteps[list[T]]:
-    """The results of `work`, done again for each that a failing directory could not take: it gets
-    no more logs."""
-    results = yield from work(wanted)
-    for place, result in enumerate(results):
-        if isinstance(result, DirectoryFailed):
-            (results[place],) = yield from placed_elsewhere([wanted[place]], work)
+        yield from added(add)
     return results

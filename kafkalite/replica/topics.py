@@ -37,7 +37,7 @@ from kafkalite.replica.topic import (
     telling_of_growth,
     without_partitions,
 )
-from kafkalite.replica.topic_plans import carried_out, placed_elsewhere
+from kafkalite.replica.topic_plans import carried_out
 from kafkalite.requests.in_turn import InTurn
 from kafkalite.requests.slices import Steps, WaitingSteps, at_once, in_slices, release
 from kafkalite.wire.api_keys import TOPIC_RESOURCE
@@ -139,11 +139,7 @@ class Topics:
         self, new_topics: Sequence[NewTopic], *, validate_only: bool = False
     ) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
         """Create topics; for each the created topic or its error."""
-
-        def work(some: Sequence[NewTopic]) -> WaitingSteps[list[CreatedTopic | KafkaError]]:
-            return self.changes.do(self._create_all(some, validate_only=validate_only))
-
-        return placed_elsewhere(new_topics, work)
+        return self.changes.do(self._create_all(new_topics, validate_only=validate_only))
 
     def _create_all(
         self, new_topics: Sequence[NewTopic], *, validate_only: bool
@@ -207,12 +203,8 @@ class Topics:
         self, growths: Sequence[Growth], *, validate_only: bool = False
     ) -> WaitingSteps[list[KafkaError | None]]:
         """Give topics more partitions; for each its error, or None. None is named twice."""
-
-        def work(some: Sequence[Growth]) -> WaitingSteps[list[KafkaError | None]]:
-            planned = self._planned_growth
-            return self.changes.do(self._carry_out(some, planned, validate_only=validate_only))
-
-        return placed_elsewhere(growths, work)
+        plan = self._planned_growth
+        return self.changes.do(self._carry_out(growths, plan, validate_only=validate_only))
 
     def _planned_growth(self, growth: Growth) -> Steps[tuple[None, list[object]]]:
         return None, (yield from self._creation.growth_records(growth))

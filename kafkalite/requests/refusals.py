@@ -10,7 +10,6 @@ compares them all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from kafkalite.requests.mirrors import ITSELF, Mirror, each_once, mirror_of
@@ -250,6 +249,3 @@ def _adapt(api_key: ApiKey, answers: list[Any]) -> None:
     if api_key is ApiKey.METADATA:
         for topic in answers:
             topic.name = topic.name or ""
-    elif api_key is ApiKey.ALTER_CLIENT_QUOTAS:
-        for entry in answers:
-            entry.entity = [replace(each) for each in entry.entity]

@@ -80,6 +80,6 @@ def test_flags_for_machines(tmp_path: Path) -> None:
     assert said.pop("timestamp").endswith("+00:00")
     assert said == {
         "level": "INFO",
-        "logger": "kafkalite.__main__",
+        "logger": "kafkalite.server.start_signals",
         "message": "stopping on SIGTERM",
     }
