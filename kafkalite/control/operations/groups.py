@@ -10,6 +10,7 @@ from kafkalite.control.answers import CommittedView, Expired, GroupView, Transac
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.durations import milliseconds, seconds
 from kafkalite.control.operations.asking import ask, check, refused
+from kafkalite.control.operations.coordinators import coordinating_partition
 from kafkalite.control.paging import Page, page_by_name
 from kafkalite.control.problems import Problem, not_found
 from kafkalite.control.questions import (
@@ -65,10 +66,9 @@ async def committed(cluster: ControlledCluster, request: CommittedOffset) -> Com
     raise not_found("committed offset", f"{request.group} of {request.topic}-{request.partition}")
 
 
-def _coordinator(cluster: ControlledCluster, group_id: str) -> int:
+async def _coordinator(cluster: ControlledCluster, group_id: str) -> int:
     """The node that coordinates a group."""
-    offsets = cluster.broker.services.topics.create_internal(OFFSETS_TOPIC)
-    return offsets.coordinating(group_id).leader_id
+    return (await coordinating_partition(cluster, OFFSETS_TOPIC, group_id)).leader_id
 
 
 async def seek_group(cluster: ControlledCluster, request: SeekGroup) -> GroupView:
@@ -91,7 +91,7 @@ async def seek_group(cluster: ControlledCluster, request: SeekGroup) -> GroupVie
         group_id=request.group,
         topics=[OffsetCommitRequestTopic(name=request.topic, partitions=partitions)],
     )
-    node_id = _coordinator(cluster, request.group)
+    node_id = await _coordinator(cluster, request.group)
     answer = await ask(cluster.broker, ApiKey.OFFSET_COMMIT, _COMMIT_VERSION, body, node_id)
     for each in answer.topics:
         for partition in each.partitions:
@@ -120,7 +120,7 @@ async def delete_group(cluster: ControlledCluster, request: GroupName) -> Nothin
     """Forget a group that has no members, with its offsets."""
     group_of(cluster.broker, request.group)
     body = DeleteGroupsRequest(groups_names=[request.group])
-    node_id = _coordinator(cluster, request.group)
+    node_id = await _coordinator(cluster, request.group)
     answer = await ask(cluster.broker, ApiKey.DELETE_GROUPS, 2, body, node_id)
     check(answer.results[0].error_code, f"group {request.group} is not deleted")
     return Nothing()
