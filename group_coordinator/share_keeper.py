@@ -1,4 +1,4 @@
-"""The share coordinator as a group coordinator sees it, next door or on other brokers."""
+"""The share coordinator as a group coordinator sees it, in this process or on other brokers."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class ShareStateKeeper(Protocol):
     async def seen(self, group_id: str, partitions: Partitions) -> SeenStates: ...
 
 
-class StatesNextDoor(SeenStates, Protocol):
+class LocalStates(SeenStates, Protocol):
     """A share coordinator in this process. All raise KafkaError."""
 
     def initialize_state(
@@ -106,7 +106,7 @@ class LongWork(Protocol):
         ...
 
 
-class KeeperNextDoor:
+class LocalKeeper:
     """The keeper over a share coordinator in this process.
 
     It waits for two things only. Many partitions, each of which takes 70 microseconds, are done in
@@ -116,7 +116,7 @@ class KeeperNextDoor:
 
     def __init__(
         self,
-        states: StatesNextDoor,
+        states: LocalStates,
         long_work: LongWork | None = None,
         loading: Loading | None = None,
     ) -> None:

@@ -1,9 +1,9 @@
 """Coordinators load the partitions they are elected for, one after the other, in slices.
 
 Their clients hear COORDINATOR_LOAD_IN_PROGRESS meanwhile, and others are served. A broker that is
-alone loads at once whatever is quick, so that its clients rarely hear it. Who asks for share states
-in the same process waits for them, as others ask again (share_state_requests.py): members and tools
-would take a refusal for an error, or for no offset. Source: CoordinatorRuntime's
+alone loads at once whatever is quick, so that its clients rarely hear it. Requests of the same
+process for share states wait, as those of other processes are sent again (share_state_requests.py):
+members and tools would take a refusal for an error, or for no offset. Source: CoordinatorRuntime's
 scheduleLoadOperation, PersisterStateManager.
 """
 
@@ -69,7 +69,7 @@ class Loaded(Protocol):
 
 
 class Loading:
-    """The loading of these, for those who ask for them next door."""
+    """The loading of these states, as requests of the same process see it."""
 
     def __init__(self, loaded: Loaded) -> None:
         self._loaded = loaded

@@ -193,9 +193,9 @@ class ShareServices:
         """The share coordinator for the group coordinator."""
         if self.persister is not None:
             return self.persister
-        from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
+        from kafkalite.group_coordinator.share_keeper import LocalKeeper
 
-        return KeeperNextDoor(self._states, self._long_work, self._loading)
+        return LocalKeeper(self._states, self._long_work, self._loading)
 
     @property
     def _states(self) -> ShareServices | UnkeptShareStates:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kafkalite.clock import SystemClock
 from kafkalite.group_coordinator import large_groups, share_states
 from kafkalite.group_coordinator.config import GroupConfig
-from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
+from kafkalite.group_coordinator.share_keeper import LocalKeeper
 from kafkalite.wire.api_codec import drained
 from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -80,7 +80,7 @@ class World:
             self.topics,
             clock=SystemClock(self.now_ms),
             configs_of=lambda group_id: self.group_configs.get(group_id, {}),
-            share_state=lambda: KeeperNextDoor(self.share_states),
+            share_state=lambda: LocalKeeper(self.share_states),
             load=self.load,
         )
         self.scope = trio.CancelScope()

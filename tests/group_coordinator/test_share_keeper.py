@@ -1,4 +1,4 @@
-"""The share coordinator next door: asked at once, and what it refuses is told by partition."""
+"""The share coordinator of this process: asked at once; its refusals are told by partition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 import pytest
 import trio
 
-from kafkalite.group_coordinator.share_keeper import KeeperNextDoor, count_of, finished
+from kafkalite.group_coordinator.share_keeper import LocalKeeper, count_of, finished
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.in_memory import ShareStates
 
@@ -19,7 +19,7 @@ T, U = UUID(int=1), UUID(int=2)
 
 def test_states_are_kept_next_door() -> None:
     states = ShareStates()
-    keeper = KeeperNextDoor(states)
+    keeper = LocalKeeper(states)
     assert finished(keeper.initialize_states("g", 3, {T: {0: 5, 1: -1}, U: {0: 7}})) == {}
     assert states.kept == {("g", T, 0): (3, 5), ("g", T, 1): (3, -1), ("g", U, 0): (3, 7)}
     assert finished(keeper.seen("g", {T: [0]})) is keeper.seen_here is states
@@ -28,7 +28,7 @@ def test_states_are_kept_next_door() -> None:
 
 
 def test_refusals_are_told_by_partition() -> None:
-    keeper = KeeperNextDoor(ShareStates(failure=ErrorCode.FENCED_STATE_EPOCH))
+    keeper = LocalKeeper(ShareStates(failure=ErrorCode.FENCED_STATE_EPOCH))
     for asked in (
         keeper.initialize_states("g", 3, {T: {0: 5}, U: {1: 7}}),
         keeper.delete_states("g", {T: [0], U: [1]}),
@@ -44,7 +44,7 @@ def test_soon_is_now() -> None:
     async def work() -> None:
         done.append(1)
 
-    KeeperNextDoor(ShareStates()).soon(work, 1)
+    LocalKeeper(ShareStates()).soon(work, 1)
     assert done == [1]
 
 
@@ -72,7 +72,7 @@ class InTask:
 
 async def test_many_are_asked_about_in_slices() -> None:
     states, in_task = ShareStates(), InTask()
-    keeper = KeeperNextDoor(states, in_task)
+    keeper = LocalKeeper(states, in_task)
     many = {T: dict.fromkeys(range(200), -1), U: dict.fromkeys(range(57), -1)}
 
     async def work() -> None:
@@ -100,7 +100,7 @@ class Loading:
 
 async def test_states_that_are_being_loaded_are_waited_for() -> None:
     states, in_task, loading = ShareStates(), InTask(), Loading()
-    keeper = KeeperNextDoor(states, in_task, loading)
+    keeper = LocalKeeper(states, in_task, loading)
 
     async def work() -> None:
         assert await keeper.initialize_states("g", 3, {T: {0: 5}}) == {}
@@ -116,9 +116,9 @@ async def test_states_that_are_being_loaded_are_waited_for() -> None:
 async def test_steps_about_many_are_taken_one_by_one() -> None:
     in_task = InTask()
     for keeper, count, taken in (
-        (KeeperNextDoor(ShareStates(), in_task), 257, 3),
-        (KeeperNextDoor(ShareStates(), in_task), 256, 0),
-        (KeeperNextDoor(ShareStates()), 257, 0),
+        (LocalKeeper(ShareStates(), in_task), 257, 3),
+        (LocalKeeper(ShareStates(), in_task), 256, 0),
+        (LocalKeeper(ShareStates()), 257, 0),
     ):
         in_task.step_count = 0
         assert await keeper.in_steps(three_steps(), count) == "done"
@@ -135,7 +135,7 @@ def three_steps() -> Generator[None, None, str]:
 @pytest.mark.parametrize("in_task", [InTask(), None])
 async def test_a_thread_does_long_work_of_a_task(in_task: InTask | None) -> None:
     threads: list[threading.Thread] = []
-    await KeeperNextDoor(ShareStates(), in_task).by_thread(
+    await LocalKeeper(ShareStates(), in_task).by_thread(
         lambda: threads.append(threading.current_thread())
     )
     (thread,) = threads

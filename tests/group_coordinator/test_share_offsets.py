@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafkalite.group_coordinator import share_keeper, share_states
-from kafkalite.group_coordinator.share_keeper import KeeperNextDoor, finished
+from kafkalite.group_coordinator.share_keeper import LocalKeeper, finished
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.alter_share_group_offsets import (
@@ -172,9 +172,9 @@ def meanwhile(
 ) -> list[Callable[[], object]]:
     """Done while others have their turn: between steps, or while a thread works."""
     happens: list[Callable[[], object]] = []
-    original = getattr(KeeperNextDoor, request.param)
+    original = getattr(LocalKeeper, request.param)
 
-    async def beside(self: KeeperNextDoor, *arguments: Any) -> Any:
+    async def beside(self: LocalKeeper, *arguments: Any) -> Any:
         result = await original(self, *arguments)
         while happens:
             happens.pop()()
@@ -183,7 +183,7 @@ def meanwhile(
     # Many may be asked for though few exist: then no thread is needed.
     room = share_keeper if request.param == "in_steps" else share_states
     monkeypatch.setattr(room, "AT_ONCE", -1)
-    monkeypatch.setattr(KeeperNextDoor, request.param, beside)
+    monkeypatch.setattr(LocalKeeper, request.param, beside)
     return happens
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from kafkalite.group_coordinator import share_states
 from kafkalite.group_coordinator.rehearsal import Rehearsal
-from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
+from kafkalite.group_coordinator.share_keeper import LocalKeeper
 from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.in_memory import Context, MemoryLog, ShareStates
@@ -101,7 +101,7 @@ async def test_a_group_that_is_deleted_meanwhile_forgets_no_topic(
     (a,) = consumers("a", topics=["orders", "later"])
     await settle(a)
     a.beat(member_epoch=-1)
-    monkeypatch.setattr(KeeperNextDoor, "soon", lambda _keeper, work, _count: works.append(work))
+    monkeypatch.setattr(LocalKeeper, "soon", lambda _keeper, work, _count: works.append(work))
     world.set_partitions("orders", 0)
     assert (await delete(world)).error_code == ErrorCode.NONE
     before = len(world.log.batches)

@@ -27,7 +27,7 @@ from kafkalite.coordinators.transaction_coordinator.state_log import Transaction
 from kafkalite.coordinators.unkept_share_states import UnkeptShareStates
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
-from kafkalite.group_coordinator.share_keeper import KeeperNextDoor
+from kafkalite.group_coordinator.share_keeper import LocalKeeper
 from kafkalite.replica.replicated_partition import ReplicatedPartition
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.requests.topic_names import OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC
@@ -106,7 +106,7 @@ class Coordinating:
             ConsumerOffsetsLog(topics, clock.now_ms),
             TopicNames(topics, world.cluster),
             clock=clock,
-            share_state=lambda: KeeperNextDoor(UnkeptShareStates()),
+            share_state=lambda: LocalKeeper(UnkeptShareStates()),
         )
         world.cluster.subscribe(lambda records: self.groups.leaders_changed())
         world.create(ME, ME, OTHER, name=TRANSACTIONS_TOPIC, topic_id=TRANSACTIONS_ID)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import trio
 
 from kafkalite.control.problems import Problem
+from kafkalite.requests import slices
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
 
@@ -40,3 +42,36 @@ async def test_one_of_both_is_asked_for(three: test_broker) -> None:
             await k.coordinator(**both)
     with pytest.raises(Problem, match="node 9 is not in sync"):
         await k.move_coordinator(group="g", to=9)
+
+
+@pytest.mark.parametrize("verb", ["coordinator", "seek"])
+async def test_a_missing_internal_topic_is_created_in_slices(
+    verb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its partitions are many, and others have their turn between them."""
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0)
+    count, turns = 40, 0
+
+    async def count_turns(scope: trio.CancelScope) -> None:
+        nonlocal turns
+        with scope:
+            while True:
+                await trio.lowlevel.checkpoint()
+                turns += 1
+
+    async with (
+        test_broker({"offsets.topic.num.partitions": str(count)}) as b,
+        trio.open_nursery() as nursery,
+    ):
+        k: Any = b.asynchronous
+        await k.create_topic("t")
+        counting = trio.CancelScope()
+        nursery.start_soon(count_turns, counting)
+        await trio.lowlevel.checkpoint()
+        turns = 0
+        if verb == "seek":
+            await k.group("billing").seek("t", 0)
+        else:
+            await k.coordinator(group="billing")
+        counting.cancel()
+        assert turns >= count
