@@ -1,7 +1,7 @@
 """The numbers of the APIs, those of Apache Kafka 4.3.
 
-Beside them, the versions from which some ask in another way: for topics by id, for several groups;
-and the numbers of what has configs.
+Beside them stand the versions from which some ask in another way (for topics by id, for several
+groups), the numbers of what has configs, and the timestamps that stand for an offset.
 """
 
 from enum import IntEnum
@@ -128,6 +128,15 @@ FIND_SHARE_COORDINATOR_SINCE: Final = 6
 PRODUCE_OF_V2_SINCE: Final = 12
 TXN_OFFSET_COMMIT_OF_V2_SINCE: Final = 5
 END_TXN_OF_V2_SINCE: Final = 5
+
+
+# The timestamps of ListOffsets that stand for an offset (Kafka's OffsetSpec).
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+EARLIEST_LOCAL: Final = -4
+LATEST_TIERED: Final = -5
+EARLIEST_PENDING_UPLOAD: Final = -6
 
 
 class CoordinatorType(IntEnum):

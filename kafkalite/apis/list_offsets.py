@@ -33,6 +33,14 @@ from kafkalite.requests.slices import (
     is_long,
     without_full_collections,
 )
+from kafkalite.wire.api_keys import (
+    EARLIEST,
+    EARLIEST_LOCAL,
+    EARLIEST_PENDING_UPLOAD,
+    LATEST,
+    LATEST_TIERED,
+    MAX_TIMESTAMP,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.list_offsets import (
     ListOffsetsPartitionResponseRow,
@@ -47,12 +55,6 @@ if TYPE_CHECKING:
     from kafkalite.replica.topic import Topic
     from kafkalite.services import Services
 
-LATEST: Final = -1
-EARLIEST: Final = -2
-MAX_TIMESTAMP: Final = -3
-EARLIEST_LOCAL: Final = -4
-LATEST_TIERED: Final = -5
-EARLIEST_PENDING_UPLOAD: Final = -6
 
 _SINCE_VERSION: Final = {
     LATEST: 1,

@@ -13,6 +13,7 @@ import trio
 
 from kafkalite.peers.link import Address, Connect, Link, PeerGone
 from kafkalite.requests.slices import AT_ONCE, batches
+from kafkalite.wire.api_keys import LATEST
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from kafkalite.replica.topics import Topics
 
 Where = tuple[UUID, int]
-_LATEST: Final = -1
 _CONSUMER: Final = -1
 # Seconds before a leader is asked again that did not answer.
 _PAUSES: Final = (1, 2, 4, 8, 16)
@@ -111,7 +111,7 @@ def _ends_of(partitions: Iterable[tuple[str, int]]) -> ListOffsetsRequest:
     topics: dict[str, ListOffsetsTopic] = {}
     for name, index in partitions:
         topic = topics.setdefault(name, ListOffsetsTopic(name=name))
-        topic.partitions.append(ListOffsetsPartition(partition_index=index, timestamp=_LATEST))
+        topic.partitions.append(ListOffsetsPartition(partition_index=index, timestamp=LATEST))
     return ListOffsetsRequest(replica_id=_CONSUMER, topics=list(topics.values()))
 
 

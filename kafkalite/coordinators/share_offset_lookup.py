@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from kafkalite.wire.api_keys import EARLIEST, LATEST
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from kafkalite.replica.partition import Partition
-
-LATEST: Final = -1
-EARLIEST: Final = -2
 
 
 def find_offset(partition: Partition, timestamp_ms: int) -> int:

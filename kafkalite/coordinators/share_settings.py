@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from kafkalite.coordinators.share_offset_lookup import EARLIEST, LATEST
 from kafkalite.group_coordinator.group_overrides import overridden
 from kafkalite.replica.share.share_partition import ShareLimits
+from kafkalite.wire.api_keys import EARLIEST, LATEST
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig

@@ -21,6 +21,7 @@ from kafkalite.replication.following import Question
 from kafkalite.replication.replica import Replica, ReplicationConfig
 from kafkalite.requests.purgatory import wait_until
 from kafkalite.requests.slices import in_slices_of_task
+from kafkalite.wire.api_keys import EARLIEST, LATEST
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchResponse, ReplicaState
 from kafkalite.wire.messages.list_offsets import (
@@ -31,8 +32,6 @@ from kafkalite.wire.messages.list_offsets import (
 
 logger = logger_of(__name__)
 
-_LATEST: Final = -1
-_EARLIEST: Final = -2
 # A flush that nothing told of is looked for after this time.
 _LOOK_AGAIN_SECONDS: Final = 1.0
 
@@ -191,8 +190,8 @@ class Fetcher:
 
     async def _find_range(self, address: Address, question: Question) -> None:
         replica = question.replica
-        end = await self._offset(address, question, _LATEST)
-        start = None if end is None else await self._offset(address, question, _EARLIEST)
+        end = await self._offset(address, question, LATEST)
+        start = None if end is None else await self._offset(address, question, EARLIEST)
         if not question.is_current:
             return
         if start is None or end is None:

@@ -41,7 +41,6 @@ logger = logging.getLogger(__name__)
 
 TopicPartition = tuple[str, int]
 
-EARLIEST, LATEST = -2, -1
 REQUEST_SECONDS = 30.0
 RETRY_SECONDS = 60.0
 # Some decode while others fetch; larger answers would leave the one waiting for the other.

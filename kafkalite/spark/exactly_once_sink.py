@@ -37,7 +37,7 @@ import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import DataFrame
 
-from kafkalite.spark.client import EARLIEST, LATEST, Client, TopicPartition
+from kafkalite.spark.client import Client, TopicPartition
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.encode import encode_batches
 from kafkalite.spark.errors import SparkSourceError
@@ -45,6 +45,7 @@ from kafkalite.spark.network_reader import fetch_partition
 from kafkalite.spark.partitioner import choose
 from kafkalite.spark.sink import TaskWriter, WriteOptions, check_types, write_options
 from kafkalite.spark.transactional_producer import Transaction
+from kafkalite.wire.api_keys import EARLIEST, LATEST
 
 NOTES = "kafkalite-spark-batches"
 # The default of a broker's transaction.max.timeout.ms; a batch must end within it.

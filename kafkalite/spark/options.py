@@ -13,9 +13,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from kafkalite.spark.client import EARLIEST, FETCH_BYTES, LATEST, TopicPartition
+from kafkalite.spark.client import FETCH_BYTES, TopicPartition
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.errors import SparkSourceError
+from kafkalite.wire.api_keys import EARLIEST, LATEST
 
 _SUBSCRIPTIONS = ("subscribe", "assign", "subscribePattern")
 _NOT_HERE = ("minOffsetsPerTrigger", "maxTriggerDelay")

@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafkalite.spark.client import EARLIEST, LATEST, TopicPartition
+from kafkalite.spark.client import TopicPartition
 from kafkalite.spark.data_directory import Bounds
 from kafkalite.spark.errors import OffsetOutOfRange, SparkSourceError
 from kafkalite.spark.options import Limit, ReadOptions, Where
 from kafkalite.spark.record_readers import Access
+from kafkalite.wire.api_keys import EARLIEST, LATEST
 
 logger = logging.getLogger(__name__)
 

@@ -11,13 +11,14 @@ from typing import Protocol
 import pyarrow as pa
 
 from kafkalite.spark import replicas
-from kafkalite.spark.client import EARLIEST, LATEST, Client, TopicPartition
+from kafkalite.spark.client import Client, TopicPartition
 from kafkalite.spark.data_directory import Bounds, Isolation
 from kafkalite.spark.errors import UnknownTopic
 from kafkalite.spark.network_reader import fetch_partition
 from kafkalite.spark.options import ReadOptions
 from kafkalite.spark.replicas import Places, find_replicas
 from kafkalite.spark.segment_reader import offset_for_timestamp, read_partition
+from kafkalite.wire.api_keys import EARLIEST, LATEST
 
 _INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
 

@@ -10,12 +10,13 @@ from typing import Any, Final, Self
 
 from crc32c import crc32c
 
-from kafkalite.spark.client import EARLIEST, LATEST, Client, check
+from kafkalite.spark.client import Client, check
 from kafkalite.spark.data_directory import Bounds, Isolation
 from kafkalite.spark.errors import BrokerError, UnknownTopic
 from kafkalite.spark.network_reader import fetch_partition
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.sinks import KEEP_FOREVER, Sink
+from kafkalite.wire.api_keys import EARLIEST, LATEST
 from kafkalite.wire.messages.init_producer_id import InitProducerIdRequest
 from kafkalite.wire.record_batch import ATTRIBUTES_POSITION, CRC_POSITION, increment_sequence
 
