@@ -15,6 +15,7 @@ import trio
 
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import finished, in_disk_thread
+from kafkalite.requests.slice_turn import slice_turn
 from kafkalite.wire.rows import LargeResponse
 from kafkalite.wire.schema import FIELDS, KeptRow, Shape, fields_of
 
@@ -168,15 +169,12 @@ async def in_slices(steps: WaitingSteps[T], context: RequestContext) -> T:
 
 async def briefly_or_in_slices(steps: WaitingSteps[T], context: RequestContext) -> T:
     """The same for a request that awaits nothing else, so that brief work needs no task."""
-    until = monotonic() + _BRIEF_SECONDS
-    wait = None
-    with without_full_collections:
-        while wait is None and monotonic() < until:
-            try:
-                wait = next(steps)
-            except StopIteration as done:
-                value: T = done.value
-                return value
+    try:
+        with without_full_collections:
+            wait = _slice(steps, _BRIEF_SECONDS)
+    except StopIteration as done:
+        value: T = done.value
+        return value
     await context.connection.move_to_task()
     if wait is not None:
         await in_disk_thread(wait)
@@ -197,28 +195,48 @@ async def large_response(steps: WaitingSteps[Any], context: RequestContext) -> L
 
 
 async def in_slices_of_task(steps: WaitingSteps[T]) -> T:
-    """The result of work that may be long. After long work, others have their turn once more."""
+    """The result of work that may be long. After long work, others have their turn once more.
+
+    Brief work is done at once. With longer work a task waits for its turn (slice_turn.py).
+    """
     with without_full_collections:
-        gave_way = False
-        until = monotonic() + SLICE_SECONDS
+        try:
+            wait = _slice(steps, _BRIEF_SECONDS)
+        except StopIteration as done:
+            value: T = done.value
+            return value
+        if wait is None:
+            await trio.lowlevel.checkpoint()
+        turn = slice_turn()
         while True:
-            try:
-                wait = next(steps)
-            except StopIteration as done:
-                value: T = done.value
-                if gave_way:
-                    await trio.lowlevel.checkpoint()
-                return value
             if wait is not None:
                 await in_disk_thread(wait)
-                until = monotonic() + SLICE_SECONDS
-            elif monotonic() > until:
-                gave_way = True
+            await turn.take()
+            try:
+                wait = _slice(steps, SLICE_SECONDS)
                 # The collector counts what is made, less what is freed: where others free much,
                 # young objects pile up, and it goes through all of them at once.
-                gc.collect(1)
-                await trio.lowlevel.checkpoint()
-                until = monotonic() + SLICE_SECONDS
+                if wait is None:
+                    gc.collect(1)
+                    await turn.let_others()
+            except StopIteration as done:
+                await turn.let_others()
+                value = done.value
+                return value
+            finally:
+                turn.give_back()
+
+
+def _slice(steps: WaitingSteps[T], seconds: float) -> Callable[[], None] | None:
+    """Take steps for so long, or until the disk is to be waited for: how to is returned then.
+
+    Raises StopIteration with the result once there is one.
+    """
+    until = monotonic() + seconds
+    wait = next(steps)
+    while wait is None and monotonic() < until:
+        wait = next(steps)
+    return wait
 
 
 class LongWork:

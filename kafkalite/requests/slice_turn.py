@@ -1,0 +1,47 @@
+"""Of all tasks with long work one takes a slice between two turns of the loop, first come first
+served. So others wait for one slice, however many requests are long."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import trio
+
+
+class SliceTurn:
+    """The right to take a slice. A task gives it back before it waits for the disk."""
+
+    def __init__(self) -> None:
+        self._lock = trio.StrictFIFOLock()
+
+    async def take(self) -> None:
+        """Wait until no other task has it. It costs nothing where none does."""
+        try:
+            self._lock.acquire_nowait()
+        except trio.WouldBlock:
+            await self._lock.acquire()
+
+    async def let_others(self) -> None:
+        """After a slice: keep it while the loop has its turn, unless another task waits for it.
+
+        That one takes its slice after the loop's turn, too.
+        """
+        if not self._lock.statistics().tasks_waiting:
+            await trio.lowlevel.checkpoint()
+
+    def give_back(self) -> None:
+        """Let the task have it that has waited longest."""
+        self._lock.release()
+
+
+_turn: Final = trio.lowlevel.RunVar[SliceTurn]("turn of long work")
+
+
+def slice_turn() -> SliceTurn:
+    """That of this run of trio."""
+    try:
+        return _turn.get()
+    except LookupError:
+        turn = SliceTurn()
+        _turn.set(turn)
+        return turn
