@@ -1,5 +1,8 @@
-"""Of all tasks with long work one takes a slice between two turns of the loop, first come first
-served. So others wait for one slice, however many requests are long."""
+"""Tasks with long work take their slices in turn, first come first served.
+
+There is one slice between two turns of the loop. So others wait for one, however many requests are
+long.
+"""
 
 from __future__ import annotations
 
