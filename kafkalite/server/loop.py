@@ -27,6 +27,10 @@ _READY_AT_ONCE: Final = 64
 _SENT_AT_ONCE: Final = 16
 # The longest time that connections are served before trio's tasks and deadlines.
 _TURN_SECONDS: Final = 0.002
+# What was waited for is served for so long, however slow the requests were that came before.
+_RESUMED_SECONDS: Final = 0.001
+# A request that takes longer makes its connection a slow one, until one is answered sooner.
+_SLOW_SECONDS: Final = 0.0005
 _LONGEST_SLEEP_SECONDS: Final = 3600.0
 # Times of the host's clock and of perf_counter are not to be mixed up: this tells them apart.
 _AHEAD_SECONDS: Final = 100_000.0
@@ -74,6 +78,9 @@ class Loop:
         # The connection that has its turn; None between turns.
         self.serving: Watched | None = None
         self._unserved: Sequence[tuple[int, int]] = ()
+        # Connections whose last request took long. They go first in every other turn.
+        self._slow: set[int] = set()
+        self._slow_first = False
         self._resumed: deque[tuple[Watched, SuspendedRequest | None]] = deque()
         self._called: deque[Callable[[], None]] = deque()
         self._timers = Timers(self._now, lambda: self.wake())
@@ -102,6 +109,7 @@ class Loop:
         if interest is Interest.NOTHING:
             if self._watched.pop(fileno, None) is not None:
                 self._epoll.unregister(fileno)
+                self._slow.discard(fileno)
         elif fileno in self._watched:
             self._epoll.modify(fileno, interest)
         else:
@@ -124,10 +132,31 @@ class Loop:
 
     def poll(self, seconds: float) -> Sequence[tuple[int, int]]:
         """Wait for sockets that are ready, for a `turn`; no longer than `seconds`."""
-        if self._unserved:
-            ready, self._unserved = self._unserved, ()
-            return ready
-        return self._epoll.poll(seconds, _READY_AT_ONCE)
+        unserved, self._unserved = self._unserved, ()
+        if self._slow:
+            return self._in_order(unserved, seconds)
+        return unserved or self._epoll.poll(seconds, _READY_AT_ONCE)
+
+    def _in_order(
+        self, unserved: Sequence[tuple[int, int]], seconds: float
+    ) -> Sequence[tuple[int, int]]:
+        """The sockets that the last turn has left or that are ready since: quick ones first, or, in
+        every other turn, slow ones.
+
+        A connection with brief requests waits for one slow request at most, however many others
+        have slow ones. A slow connection waits for one turn of quick ones.
+        """
+        self._slow_first = not self._slow_first
+        waiting = list(unserved)
+        if not unserved or not self._slow_first and len(unserved) < _READY_AT_ONCE:
+            known = {fileno for fileno, _ in unserved}
+            ready = self._epoll.poll(0 if unserved else seconds, _READY_AT_ONCE)
+            waiting += [each for each in ready if each[0] not in known]
+        if len(waiting) < 2:
+            return waiting
+        slow = [each for each in waiting if each[0] in self._slow]
+        quick = [each for each in waiting if each[0] not in self._slow]
+        return [*slow, *quick] if self._slow_first else [*quick, *slow]
 
     def turn(self, ready: Sequence[tuple[int, int]]) -> None:
         """Serve what is ready and what is due, but not for much longer than a turn may take.
@@ -142,15 +171,23 @@ class Loop:
         self.turn_ends = turn_ends = began + _TURN_SECONDS
         answered: list[Watched] = []
         last: Watched | None = None
+        since = began
         for index, (fileno, _) in enumerate(ready):
             last = self.serving = self._watched.get(fileno)
-            if last is not None and last.ready(now):
+            is_answered = last is not None and last.ready(now)
+            before, since = since, perf_counter()
+            if since - before > _SLOW_SECONDS:
+                self._slow.add(fileno)
+            elif is_answered and self._slow:
+                self._slow.discard(fileno)
+            if is_answered and last is not None:
                 answered.append(last)
                 if len(answered) == _SENT_AT_ONCE:
                     _send(answered)
-            if perf_counter() > turn_ends:
+            if since > turn_ends:
                 self._unserved = ready[index + 1 :]
                 break
+        self.turn_ends = turn_ends = max(turn_ends, since + _RESUMED_SECONDS)
         if self._timers.next_time() <= now:
             self._timers.expire_due(AT_ONCE)
         for _ in range(len(self._called)):

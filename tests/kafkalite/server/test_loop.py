@@ -94,6 +94,58 @@ async def test_a_turn_that_is_over_leaves_the_rest_to_the_next(stack: ExitStack)
     assert loop.is_busy
 
 
+def watched(stack: ExitStack, loop: Loop, log: list[str], names: str, seconds: float) -> None:
+    """A connection for each letter, which has input for ever and takes so long with it."""
+    for name in names:
+        served = Served(name, log, seconds)
+        stack.callback(served.close)
+        loop.watch(served.ours.fileno(), served, Interest.INPUT)
+        served.theirs.send(b"x" * 1000)
+
+
+async def test_a_quick_connection_waits_for_one_slow_one_at_most(stack: ExitStack) -> None:
+    loop, log = Loop(), list[str]()
+    stack.callback(loop.close)
+    watched(stack, loop, log, "abcdef", 0.004)
+    watched(stack, loop, log, "Q", 0)
+    for _ in range(40):
+        loop.turn(loop.poll(0))
+    order = "".join(name for name in log if len(name) == 1)
+    after_the_first_round = order[order.index("Q") :]
+    assert max(map(len, after_the_first_round.split("Q"))) <= 2  # the end of a turn, and another
+    rounds = after_the_first_round.replace("Q", "")
+    assert min(rounds.count(name) for name in "abcdef") >= len(rounds) // 6 - 1
+
+
+async def test_a_slow_connection_is_served_though_quick_ones_fill_the_turns(
+    stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafkalite.server.loop._SLOW_SECONDS", 0.004)
+    loop, log = Loop(), list[str]()
+    stack.callback(loop.close)
+    watched(stack, loop, log, "SX", 0.008)
+    watched(stack, loop, log, "abcdef", 0.0008)
+    for _ in range(40):
+        loop.turn(loop.poll(0))
+    assert 8 <= log.count("S") <= 22
+    assert 8 <= log.count("X") <= 22
+
+
+async def test_what_was_waited_for_is_resumed_beside_slow_requests(
+    stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafkalite.server.loop._RESUMED_SECONDS", 60)
+    loop, log = Loop(), list[str]()
+    stack.callback(loop.close)
+    watched(stack, loop, log, "S", 0.004)
+    waiting = Served("w", log)
+    stack.callback(waiting.close)
+    for _ in range(5):
+        loop.resume(waiting, None)
+    loop.turn(loop.poll(0))
+    assert log.count("resumed w") == 5
+
+
 async def test_what_is_watched_for_is_changed_and_ended(stack: ExitStack) -> None:
     loop, log = Loop(), list[str]()
     stack.callback(loop.close)
