@@ -27,7 +27,7 @@ _READY_AT_ONCE: Final = 64
 _SENT_AT_ONCE: Final = 16
 # The longest time that connections are served before trio's tasks and deadlines.
 _TURN_SECONDS: Final = 0.002
-# What was waited for is served for so long, however slow the requests were that came before.
+# Requests that waited are resumed for so long, however slow those were that have just come.
 _RESUMED_SECONDS: Final = 0.001
 # A request that takes longer makes its connection a slow one, until one is answered sooner.
 _SLOW_SECONDS: Final = 0.0005
