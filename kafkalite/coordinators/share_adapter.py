@@ -173,14 +173,12 @@ class ShareServices:
     @property
     def partitions(self) -> SharePartitions:
         if self._partitions is None:
-            from kafkalite.coordinators.share_offset_lookup import find_offset
             from kafkalite.replica.share.share_partitions import SharePartitions
 
             self._partitions = SharePartitions(
                 self._topics,
                 self.persister or self._states,
                 self.settings,
-                find_offset=find_offset,
                 most_sessions=partial(self._config.integer, "group.share.max.share.sessions"),
                 clock=self._clock,
                 later=self._take_later,

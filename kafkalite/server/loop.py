@@ -148,7 +148,7 @@ class Loop:
         """
         self._slow_first = not self._slow_first
         waiting = list(unserved)
-        if not unserved or not self._slow_first and len(unserved) < _READY_AT_ONCE:
+        if not unserved or (not self._slow_first and len(unserved) < _READY_AT_ONCE):
             known = {fileno for fileno, _ in unserved}
             ready = self._epoll.poll(0 if unserved else seconds, _READY_AT_ONCE)
             waiting += [each for each in ready if each[0] not in known]

@@ -10,7 +10,6 @@ from uuid import UUID
 from kafkalite.clock import SystemClock
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.coordinators.share_adapter import ShareServices
-from kafkalite.coordinators.share_offset_lookup import find_offset
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.share.acquisition import Wanted
 from kafkalite.replica.share.share_partition import SharePartitionKey
@@ -49,7 +48,6 @@ class OneShareGroup:
             services.topics,
             self.share,
             self.share.settings,
-            find_offset=find_offset,
             most_sessions=lambda: 10,
             clock=SystemClock(seconds=lambda: self.now),
         )

@@ -22,6 +22,7 @@ from kafkalite.log.loggers import logger_of
 from kafkalite.replica.share.acknowledgement import release_expired
 from kafkalite.replica.share.ended_sessions import EndedSessions
 from kafkalite.replica.share.in_flight import RecordState
+from kafkalite.replica.share.offset_lookup import find_offset
 from kafkalite.replica.share.share_partition import (
     ShareLimits,
     SharePartition,
@@ -114,8 +115,8 @@ class ShareCounts:
 class SharePartitions:
     """The share partitions, and the sessions of those who fetch them.
 
-    Acquisition locks follow `clock`. `find_offset(partition, timestamp_ms)` finds as ListOffsets
-    does. `most_sessions` is per node. `later` takes steps that are too many for one turn.
+    Acquisition locks follow `clock`. `most_sessions` is per node. `later` takes steps
+    that are too many for one turn.
     """
 
     def __init__(
@@ -124,7 +125,6 @@ class SharePartitions:
         store: StateStore,
         settings: GroupSettings,
         *,
-        find_offset: Callable[[Partition, int], int],
         most_sessions: Callable[[], int],
         clock: Clock | None = None,
         later: Callable[[Steps[None]], object] = at_once,
@@ -132,7 +132,6 @@ class SharePartitions:
         self._topics = topics
         self._store = store
         self.settings = settings
-        self._find_offset = find_offset
         self._most_sessions = most_sessions
         self._clock = clock = SystemClock() if clock is None else clock
         self.clock = clock.time
@@ -232,7 +231,7 @@ class SharePartitions:
         start_offset = state.start_offset
         if start_offset == _NO_START_OFFSET:
             timestamp_ms = self.settings.reset_timestamp_ms(key.group_id)
-            start_offset = self._find_offset(partition, timestamp_ms)
+            start_offset = find_offset(partition, timestamp_ms)
         try:
             opened.share.load(start_offset, state.batches)
         except ValueError as error:

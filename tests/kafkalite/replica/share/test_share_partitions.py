@@ -181,7 +181,6 @@ def test_errors_of_the_coordinator_are_answered_in_the_leader_s_words(
         group.services.topics,
         Refusing(),
         group.share.settings,
-        find_offset=lambda *_: 0,
         most_sessions=lambda: 1,
         clock=SystemClock(seconds=lambda: 0.0),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kafkalite.coordinators.share_offset_lookup import find_offset
+from kafkalite.replica.share.offset_lookup import find_offset
 from kafkalite.wire.api_keys import EARLIEST, LATEST
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from tests.kafkalite.one_share_group import NOW_MS, OneShareGroup, one_share_group
