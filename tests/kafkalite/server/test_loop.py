@@ -94,50 +94,77 @@ async def test_a_turn_that_is_over_leaves_the_rest_to_the_next(stack: ExitStack)
     assert loop.is_busy
 
 
-def watched(stack: ExitStack, loop: Loop, log: list[str], names: str, seconds: float) -> None:
-    """A connection for each letter, which has input for ever and takes so long with it."""
-    for name in names:
-        served = Served(name, log, seconds)
-        stack.callback(served.close)
-        loop.watch(served.ours.fileno(), served, Interest.INPUT)
-        served.theirs.send(b"x" * 1000)
+class Time:
+    """The loop's clock, which only work moves: that of another process does not count here."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
 
 
-async def test_a_quick_connection_waits_for_one_slow_one_at_most(stack: ExitStack) -> None:
+class Working(Served):
+    """Has input for ever, and takes `milliseconds` with each request."""
+
+    def __init__(self, name: str, log: list[str], time: Time, milliseconds: float) -> None:
+        super().__init__(name, log)
+        self._time, self._milliseconds = time, milliseconds
+        self.theirs.send(b"x" * 1000)
+
+    def ready(self, now: float) -> bool:
+        self._time.now += self._milliseconds / 1000
+        return super().ready(now)
+
+
+@pytest.fixture
+def time(monkeypatch: pytest.MonkeyPatch) -> Time:
+    time = Time()
+    monkeypatch.setattr("kafkalite.server.loop.perf_counter", time)
+    return time
+
+
+def order_of(stack: ExitStack, time: Time, turns: int, milliseconds: dict[str, float]) -> str:
+    """In which order connections are served that take so long each; a letter is one of them."""
     loop, log = Loop(), list[str]()
     stack.callback(loop.close)
-    watched(stack, loop, log, "abcdef", 0.004)
-    watched(stack, loop, log, "Q", 0)
-    for _ in range(40):
+    for name, each in milliseconds.items():
+        working = Working(name, log, time, each)
+        stack.callback(working.close)
+        loop.watch(working.ours.fileno(), working, Interest.INPUT)
+    for _ in range(turns):
         loop.turn(loop.poll(0))
-    order = "".join(name for name in log if len(name) == 1)
-    after_the_first_round = order[order.index("Q") :]
-    assert max(map(len, after_the_first_round.split("Q"))) <= 2  # the end of a turn, and another
-    rounds = after_the_first_round.replace("Q", "")
-    assert min(rounds.count(name) for name in "abcdef") >= len(rounds) // 6 - 1
+    return "".join(name for name in log if len(name) == 1)
+
+
+async def test_a_quick_connection_waits_for_one_slow_one_at_most(
+    stack: ExitStack, time: Time
+) -> None:
+    order = order_of(stack, time, 60, dict.fromkeys("abcdef", 4) | {"Q": 0.01})
+    between = order[order.index("Q") :].split("Q")
+    assert max(map(len, between)) <= 2  # that of the turn before, and one
+    slow = "".join(between)
+    rounds = [slow[start : start + 6] for start in range(0, len(slow) - 6, 6)]
+    assert len(rounds) > 5
+    assert all(sorted(each) == list("abcdef") for each in rounds)
 
 
 async def test_a_slow_connection_is_served_though_quick_ones_fill_the_turns(
-    stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+    stack: ExitStack, time: Time
 ) -> None:
-    monkeypatch.setattr("kafkalite.server.loop._SLOW_SECONDS", 0.004)
-    loop, log = Loop(), list[str]()
-    stack.callback(loop.close)
-    watched(stack, loop, log, "SX", 0.008)
-    watched(stack, loop, log, "abcdef", 0.0008)
-    for _ in range(40):
-        loop.turn(loop.poll(0))
-    assert 8 <= log.count("S") <= 22
-    assert 8 <= log.count("X") <= 22
+    order = order_of(stack, time, 60, dict.fromkeys("abcdefghijklmnop", 0.4) | {"S": 8, "X": 8})
+    assert order.count("S") >= 12
+    assert order.count("X") >= 12
 
 
 async def test_what_was_waited_for_is_resumed_beside_slow_requests(
-    stack: ExitStack, monkeypatch: pytest.MonkeyPatch
+    stack: ExitStack, time: Time
 ) -> None:
-    monkeypatch.setattr("kafkalite.server.loop._RESUMED_SECONDS", 60)
     loop, log = Loop(), list[str]()
     stack.callback(loop.close)
-    watched(stack, loop, log, "S", 0.004)
+    working = Working("S", log, time, 4)
+    stack.callback(working.close)
+    loop.watch(working.ours.fileno(), working, Interest.INPUT)
     waiting = Served("w", log)
     stack.callback(waiting.close)
     for _ in range(5):
