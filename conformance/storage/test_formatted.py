@@ -27,7 +27,7 @@ def formatted(directory: Path, *flags: str) -> Path:
 
 
 def asked(broker: Broker, tool: str, *flags: str) -> list[str]:
-    """What a tool prints about a broker, without the epoch of the metadata."""
+    """The lines that a tool prints about a broker, without the epoch of the metadata."""
     ran = run_tool(tool, "--bootstrap-server", broker.bootstrap, *flags)
     return [line.partition("Epoch:")[0].strip() for line in ran.output.splitlines()]
 

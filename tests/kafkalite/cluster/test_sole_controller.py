@@ -86,7 +86,7 @@ def test_metadata_that_make_no_sense_here_are_refused(
 
 
 def formatted(directory: Path, *records: object) -> None:
-    """What `kafka-storage format` leaves in a directory, beside its meta.properties."""
+    """Leave the file that `kafka-storage format` writes beside meta.properties."""
     write_snapshot(directory, FILES, SnapshotId(0, 0), records, -1)
     (directory / f"{0:020d}-{0:010d}.checkpoint").rename(directory / "bootstrap.checkpoint")
 
