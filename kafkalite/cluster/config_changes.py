@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from msgspec import Struct
 
 from kafkalite.cluster.config_validation import TABLES, ConfigValidation
-from kafkalite.cluster.node_config_validation import ELR_FEATURE, MIN_IN_SYNC
+from kafkalite.cluster.features import ELR_FEATURE
+from kafkalite.cluster.node_config_validation import MIN_IN_SYNC
 from kafkalite.cluster.operation_size import MAX_RECORDS, TooManyRecords, check_operation_size
 from kafkalite.config import BROKER_CONFIGS, ConfigType, java_text
 from kafkalite.requests.slices import (

@@ -16,6 +16,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 Level = TypeVar("Level")
 
 METADATA_VERSION: Final = "metadata.version"
+ELR_FEATURE: Final = "eligible.leader.replicas.version"
 # By the type of groups. A type is served if its feature is finalized (KIP-848, 932, 1071).
 GROUP_FEATURES: Final[Mapping[str, str]] = {
     "consumer": "group.version",

@@ -6,10 +6,10 @@ MetadataImage.write.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from kafkalite.cluster.features import BOOTSTRAP_FEATURES, METADATA_VERSION
+from kafkalite.cluster.features import BOOTSTRAP_FEATURES, ELR_FEATURE, METADATA_VERSION
 from kafkalite.cluster.image import ALL_BROKERS, MetadataImage, PartitionState, TopicState
 from kafkalite.config import BrokerConfig
 from kafkalite.wire.api_keys import BROKER_RESOURCE
@@ -23,25 +23,32 @@ from kafkalite.wire.messages.stored.producer_ids_record import ProducerIdsRecord
 from kafkalite.wire.messages.stored.topic_record import TopicRecord
 
 
-def bootstrap_records(config: BrokerConfig) -> list[object]:
-    """The first records of a new cluster, as Kafka's StorageTool and controller write them."""
-    features = [
-        FeatureLevelRecord(name=name, feature_level=level)
-        for name, level in BOOTSTRAP_FEATURES.items()
+def bootstrap_records(config: BrokerConfig, formatted_with: Sequence[object]) -> list[object]:
+    """The first records of a new cluster, as Kafka's StorageTool and controller write them:
+    those that the storage was `formatted_with`, or levels of features if there are none."""
+    given = [
+        *(
+            formatted_with
+            or (
+                FeatureLevelRecord(name=name, feature_level=level)
+                for name, level in BOOTSTRAP_FEATURES.items()
+            )
+        )
     ]
-    # With eligible leader replicas on, min.insync.replicas is a setting of the whole cluster.
-    minimum = ConfigRecord(
-        resource_type=BROKER_RESOURCE,
-        resource_name=ALL_BROKERS,
-        name="min.insync.replicas",
-        value=str(config.integer("min.insync.replicas")),
-    )
-    return [
-        BeginTransactionRecord(name="Bootstrap records"),
-        *features,
-        minimum,
-        EndTransactionRecord(),
-    ]
+    levels = {
+        each.name: each.feature_level for each in given if isinstance(each, FeatureLevelRecord)
+    }
+    if levels.get(ELR_FEATURE):
+        # Then min.insync.replicas is a setting of the whole cluster.
+        given.append(
+            ConfigRecord(
+                resource_type=BROKER_RESOURCE,
+                resource_name=ALL_BROKERS,
+                name="min.insync.replicas",
+                value=str(config.integer("min.insync.replicas")),
+            )
+        )
+    return [BeginTransactionRecord(name="Bootstrap records"), *given, EndTransactionRecord()]
 
 
 def records_of(image: MetadataImage) -> Iterator[object]:

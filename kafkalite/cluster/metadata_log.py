@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 logger = logger_of(__name__)
 
 
+# Source: Kafka's BootstrapDirectory.
+_FORMATTED_WITH: Final = "bootstrap.checkpoint"
 _ENCODED_AT_ONCE: Final = 64
 _READ_BYTES: Final = 4 * 1024 * 1024
 
@@ -117,6 +119,20 @@ class MetadataLog:
                 f"from {self._log.log_start_offset} to {self._log.log_end_offset}",
             )
         yield from self._replay_log(offset)
+
+    def formatted_with(self) -> list[object]:
+        """The first records of a new cluster that `kafka-storage format` left beside the log, such
+        as levels of features and SCRAM credentials; none if it was not formatted so.
+
+        Raises KafkaError(CORRUPT_MESSAGE), KafkaError(KAFKA_STORAGE_ERROR).
+        """
+        path = self._log.directory.parent / _FORMATTED_WITH
+        try:
+            return read_snapshot(path)[0]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise self._log.storage_error(error) from error
 
     def _replay_log(self, offset: int) -> Iterator[tuple[int, object]]:
         for batch in self._batches(offset):

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from kafkalite.cluster.features import ELR_FEATURE
 from kafkalite.config import (
     BROKER_CONFIGS,
     ConfigDef,
@@ -29,7 +30,6 @@ from kafkalite.wire.errors import invalid_request
 if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
 
-ELR_FEATURE: Final = "eligible.leader.replicas.version"
 # Dynamic in Kafka. Here a node keeps the addresses that it started with.
 _AT_START_ONLY: Final = ("listeners", "listener.security.protocol.map")
 _STORE_OF: Final = re.compile(

@@ -197,12 +197,14 @@ class SoleController(Cluster):
         """Bring up the nodes of this process, at these addresses (by node id and listener name).
 
         Nodes of an earlier start that are not among them are fenced. Leaders that were there
-        before get a new leader epoch.
+        before get a new leader epoch. Raises KafkaError: the storage was formatted for another
+        release, or what it was formatted with cannot be read.
         """
         self._is_starting = True
         self._log.become_leader(min(endpoints), sorted(endpoints))
         if not self.image.features:
-            self.write(bootstrap_records(self.config))
+            self.write(bootstrap_records(self.config, self._log.formatted_with()))
+            check_supported(self.image.features)
         restarted = at_once(partition_changes(self.image, after_restart))
         self.write([record for record in restarted if _resigns(record)])
         for node_id in sorted(self.image.brokers.keys() - endpoints.keys()):

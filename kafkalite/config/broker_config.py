@@ -311,11 +311,7 @@ class BrokerConfig:
         check_cordoned(self.items("cordoned.log.dirs"), self.log_dirs)
         check_values(self.value)
         check_at_start(self)
-        check_choices(
-            self.items("group.share.assignors"),
-            self.integer("share.coordinator.state.topic.compression.codec"),
-            self.string("group.share.persister.class.name"),
-        )
+        check_choices(self)
 
     def _check_listener_prefixes(self) -> None:
         """Refuse configs of a listener that is not there. Raises ConfigError."""

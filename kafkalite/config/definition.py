@@ -130,14 +130,15 @@ class ConfigDef(Struct, frozen=True):
         return trimmed
 
     def _parse_list(self, trimmed: str) -> tuple[str, ...]:
-        """Items in their order, each once; throttled replicas are kept as they stand."""
+        """Items in their order, each once unless `valid` says otherwise; throttled replicas are
+        kept as they stand."""
         items = java_text.split_list(trimmed)
         if self.valid == _THROTTLED_REPLICAS:
             return items
         if "" in items:
             self._check_each(items[: items.index("")])
             raise ConfigError(f"Configuration '{self.name}' values must not be empty.")
-        return tuple(dict.fromkeys(items))
+        return items if self.valid == _REPEATED else tuple(dict.fromkeys(items))
 
     def _check_throttled(self, value: ConfigValue) -> None:
         items = value if isinstance(value, tuple) else ()
@@ -174,6 +175,7 @@ def scaled(value: ConfigValue, factor: int) -> ConfigValue:
     return -1 if value < 0 else value * factor
 
 
+_REPEATED: Final = "items may be repeated"
 _THROTTLED_REPLICAS: Final = "[partitionId]:[brokerId],[partitionId]:[brokerId],..."
 _RANGE = re.compile(r"\[(-?[0-9.]+?),\.\.\.(?:,(-?[0-9.]+))?](?: or (-?[0-9]+))?")
 

@@ -14,6 +14,7 @@ from uuid import UUID
 from msgspec.structs import fields
 
 from kafkalite.cluster.image import NewPartitions
+from kafkalite.config.choices import consumer_assignors
 from kafkalite.coordinators.coordinator_log import ConsumerOffsetsLog
 from kafkalite.coordinators.group_configs import group_configs
 from kafkalite.group_coordinator.config import GroupConfig
@@ -72,7 +73,7 @@ def group_config(config: BrokerConfig) -> GroupConfig:
     policy = config.string("group.consumer.migration.policy") or ""
     return GroupConfig(
         rebalance_protocols=config.items("group.coordinator.rebalance.protocols"),
-        group_consumer_assignors=config.items("group.consumer.assignors"),
+        group_consumer_assignors=consumer_assignors(config.items("group.consumer.assignors")),
         group_consumer_migration_policy=policy.lower(),
         **{
             field.name: config.integer(field.name.replace("_", "."))

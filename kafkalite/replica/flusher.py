@@ -83,7 +83,7 @@ class Flusher:
         if topic is not None and log.partition < len(topic.partitions):
             partition = topic.partitions[log.partition]
             if partition.log is log:
-                partition.flush_ended()
+                partition.look_again()
         self._watchers.check_and_complete()
 
     @property

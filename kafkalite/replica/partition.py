@@ -165,11 +165,12 @@ class Partition:
         return self.log.last_stable_offset
 
     def _advance_high_watermark(self) -> None:
-        # The minimum over the in-sync replicas: they all share this one log.
-        self.log.advance_high_watermark(self.log.visible_end_offset)
+        # The minimum over the in-sync replicas, which share this log: unless they are too few.
+        if self.has_enough_in_sync:
+            self.log.advance_high_watermark(self.log.visible_end_offset)
 
-    def flush_ended(self) -> None:
-        """More is on the disk, and may be seen; or a flush failed, and those that wait are told."""
+    def look_again(self) -> None:
+        """More may be seen: it is on the disk, or fewer replicas are needed; or a flush failed."""
         self._advance_high_watermark()
         self.watchers.check_and_complete()
 
@@ -367,7 +368,7 @@ class Partition:
         if self._known_epoch != self.leader_epoch:
             self._known_epoch = self.leader_epoch
             self._epoch_start_offset = self._find_epoch_start()
-        self.watchers.check_and_complete()
+        self.look_again()
 
     def deleted(self) -> None:
         """The topic was deleted: requests that wait get an error."""

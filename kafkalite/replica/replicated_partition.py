@@ -130,9 +130,9 @@ class ReplicatedPartition(Partition):
         leading = None if self.replica is None else self.replica.leading
         return super().low_watermark if leading is None else leading.low_watermark
 
-    def flush_ended(self) -> None:
+    def look_again(self) -> None:
         """The same as in one process; the fetcher that waits goes on, too."""
-        super().flush_ended()
+        super().look_again()
         if self.replica is not None:
             self.replica.flushes.check_and_complete()
 

@@ -361,6 +361,7 @@ class Topics:
         config_on = log_configs(self._cluster.config, topic)
         for partition in topic.partitions:
             partition.log.config = config_on(partition.leader_id)
+            partition.look_again()
 
     def _configuring(self, names: Sequence[str]) -> Steps[None]:
         """Configure topics by their own configs and the broker's, one a step: each may be large."""

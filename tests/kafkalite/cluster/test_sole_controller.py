@@ -7,12 +7,15 @@ from uuid import UUID
 
 import pytest
 
+from kafkalite.cluster.snapshot import SnapshotId, write_snapshot
 from kafkalite.cluster.sole_controller import PRODUCER_ID_BLOCK_SIZE
+from kafkalite.log.files import FILES
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
 from kafkalite.wire.messages.stored.partition_record import PartitionRecord
 from kafkalite.wire.messages.stored.remove_topic_record import RemoveTopicRecord
+from kafkalite.wire.messages.stored.user_scram_credential_record import UserScramCredentialRecord
 from tests.kafkalite.clusters import create, open_cluster
 
 
@@ -79,4 +82,37 @@ def test_metadata_that_make_no_sense_here_are_refused(
         batch = at_once(cluster._log.encoded([record]))
         cluster._log.append(batch)
     with pytest.raises(KafkaError, match=reason), open_cluster(tmp_path):
+        pass
+
+
+def formatted(directory: Path, *records: object) -> None:
+    """Leave the file that `kafka-storage format` writes beside meta.properties."""
+    write_snapshot(directory, FILES, SnapshotId(0, 0), records, -1)
+    (directory / f"{0:020d}-{0:010d}.checkpoint").rename(directory / "bootstrap.checkpoint")
+
+
+def test_a_new_cluster_begins_with_what_its_storage_was_formatted_with(tmp_path: Path) -> None:
+    levels = {"metadata.version": 25, "transaction.version": 1}
+    alice = UserScramCredentialRecord("alice", 1, b"salt", b"stored", b"server", 4096)
+    features = [FeatureLevelRecord(name, level) for name, level in levels.items()]
+    formatted(tmp_path, *features, alice)
+    for _ in range(2):
+        with open_cluster(tmp_path) as cluster:
+            assert cluster.features == levels
+            assert [*cluster.image.scram_credentials.values()] == [alice]
+            assert not cluster.image.configs
+    (tmp_path / "bootstrap.checkpoint").unlink()
+    with open_cluster(tmp_path) as cluster:
+        assert cluster.features == levels
+
+
+def test_a_storage_that_was_formatted_for_a_newer_release(tmp_path: Path) -> None:
+    formatted(tmp_path, FeatureLevelRecord("metadata.version", 31))
+    with pytest.raises(KafkaError, match="finalized at level 31"), open_cluster(tmp_path):
+        pass
+
+
+def test_damaged_first_records_are_not_passed_over(tmp_path: Path) -> None:
+    (tmp_path / "bootstrap.checkpoint").write_bytes(b"")
+    with pytest.raises(KafkaError, match="the snapshot is not whole"), open_cluster(tmp_path):
         pass

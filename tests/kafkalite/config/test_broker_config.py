@@ -139,3 +139,8 @@ def test_a_change_hides_the_other_names_of_the_same_thing() -> None:
     assert config["log.flush.scheduler.interval.ms"] == (1 << 63) - 1
     config.set_dynamic(None, {})
     assert (config["log.retention.hours"], config["log.flush.scheduler.interval.ms"]) == (100, 7)
+
+
+def test_nodes_of_one_rack_need_not_be_apart() -> None:
+    config = BrokerConfig({"kafkalite.racks": "a,a,b", "kafkalite.nodes": "5"})
+    assert [config.rack(node_id) for node_id in config.node_ids] == ["a", "a", "b", "a", "a"]

@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from kafkalite.config import BrokerConfig, ConfigError
-from kafkalite.config.choices import STATES_IN_TOPIC, STATES_NOWHERE, keeps_share_states
+from kafkalite.config.choices import (
+    STATES_IN_TOPIC,
+    STATES_NOWHERE,
+    consumer_assignors,
+    keeps_share_states,
+)
 
 NOWHERE = [(name, False) for name in STATES_NOWHERE]
 
@@ -32,6 +37,42 @@ def test_the_assignor_of_share_groups(name: str) -> None:
 def test_share_groups_have_one_assignor(value: str, words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         BrokerConfig({"group.share.assignors": value})
+
+
+@pytest.mark.parametrize(
+    ("texts", "names"),
+    [
+        (("range",), ("range",)),
+        (
+            (
+                "org.apache.kafka.coordinator.group.assignor.RangeAssignor",
+                "org.apache.kafka.coordinator.group.assignor.UniformAssignor",
+            ),
+            ("range", "uniform"),
+        ),
+    ],
+)
+def test_assignors_of_consumer_groups(texts: tuple[str, ...], names: tuple[str, ...]) -> None:
+    config = BrokerConfig({"group.consumer.assignors": ",".join(texts)})
+    assert config.items("group.consumer.assignors") == texts
+    assert consumer_assignors(texts) == names
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("com.example.RackAwareAssignor", "there are only uniform and range"),
+        ("Uniform", "there are only uniform and range"),
+        ("", "'group.consumer.assignors' must not be empty"),
+        (
+            "uniform,org.apache.kafka.coordinator.group.assignor.UniformAssignor",
+            "one of them is there twice",
+        ),
+    ],
+)
+def test_assignors_of_consumer_groups_that_there_are_not(value: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        BrokerConfig({"group.consumer.assignors": value})
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 3, 4])

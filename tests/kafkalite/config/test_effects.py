@@ -187,7 +187,12 @@ async def joined(connect: Any, config: dict[str, str], **fields: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("assignors", "code"), [("range", ErrorCode.UNSUPPORTED_ASSIGNOR), ("range,uniform", NONE)]
+    ("assignors", "code"),
+    [
+        ("range", ErrorCode.UNSUPPORTED_ASSIGNOR),
+        ("range,uniform", NONE),
+        ("range,org.apache.kafka.coordinator.group.assignor.UniformAssignor", NONE),
+    ],
 )
 async def test_only_the_assignors_that_are_named(
     connect: Any, assignors: str, code: ErrorCode

@@ -121,6 +121,29 @@ async def test_flushed_with_every_message_nobody_waits(connect: Any) -> None:
         assert answer.responses[0].partitions[0].high_watermark == 1
 
 
+async def test_nobody_reads_what_too_few_replicas_have(connect: Any) -> None:
+    """With acks=1 it is written, and read once enough are in sync, or fewer are needed."""
+    async with broker(nodes=3) as running:
+        running.create_topic("t", 1, 3, {"min.insync.replicas": 2})
+        client = await connect(running)
+        partition = partition_of(running, "t")
+        others = [node_id for node_id in (1, 2, 3) if node_id != partition.leader_id]
+        for node_id, end in zip(others, (1, 1), strict=True):
+            running.stop_node(node_id)
+            partition.append(records(), required_acks=1)
+            assert partition.high_watermark == end
+        assert partition.log.log_end_offset == 2
+        running.start_node(others[0])
+        assert partition.high_watermark == 2
+        running.stop_node(others[0])
+        partition.append(records(), required_acks=1)
+        assert partition.high_watermark == 2
+        fewer = AlterableConfig(name="min.insync.replicas", config_operation=0, value="1")
+        topic = AlterConfigsResource(resource_type=2, resource_name="t", configs=[fewer])
+        await client.ask(IncrementalAlterConfigsRequest(resources=[topic]), 1)
+        assert partition.high_watermark == 3
+
+
 async def test_nothing_transactional_is_appended_unverified(connect: Any) -> None:
     batch = {"producer_id": 7, "producer_epoch": 0, "base_sequence": 0, "is_transactional": True}
     async with broker() as running:
