@@ -147,7 +147,8 @@ class Partition:
     @property
     def has_enough_in_sync(self) -> bool:
         """True if as many replicas are in sync as a write with acks=all needs."""
-        return len(self.in_sync_replicas) >= self.needed_in_sync
+        in_sync = len(self.in_sync_replicas)
+        return in_sync == len(self.replicas) or in_sync >= self.needed_in_sync
 
     @property
     def is_latest_unknown(self) -> bool:
@@ -273,15 +274,14 @@ class Partition:
         """Refuse an append with acks=all while fewer replicas are in sync than min.insync.replicas
         asks for. Raises KafkaError: NOT_ENOUGH_REPLICAS, or KAFKA_STORAGE_ERROR where none is in
         sync because the log is offline."""
-        in_sync, needed = len(self.in_sync_replicas), self.needed_in_sync
-        if in_sync >= needed:
+        if self.has_enough_in_sync:
             return
         if self.is_here:
             self.log.check_online()
         raise KafkaError(
             ErrorCode.NOT_ENOUGH_REPLICAS,
-            f"{in_sync} replicas of {self.topic}-{self.index} are in sync, min.insync.replicas "
-            f"asks for {needed}",
+            f"{len(self.in_sync_replicas)} replicas of {self.topic}-{self.index} are in sync, "
+            f"min.insync.replicas asks for {self.needed_in_sync}",
         )
 
     def read_limit(self, *, committed_only: bool) -> int:
