@@ -86,7 +86,7 @@ _ORDERED = frozenset({"replica_nodes", "replicas", "records"})
 _KNOWN_BY = (
     *("name", "topic", "topic_name", "topic_id", "partition_index", "partition", "index"),
     *("node_id", "broker_id", "group_id", "member_id", "transactional_id", "user"),
-    *("resource_type", "resource_name"),
+    *("resource_type", "resource_name", "entity"),
 )
 BATCH_HEADER_BYTES = 61
 

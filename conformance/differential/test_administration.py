@@ -173,6 +173,25 @@ def test_describing_quotas(pair: Pair, components: Any, version: int) -> None:
     pair.ask(ApiKey.DESCRIBE_CLIENT_QUOTAS, version, request)
 
 
+def test_the_order_of_an_entitys_quotas(pair: Pair) -> None:
+    entity = (("user", "orderly"), ("client-id", "c"))
+    every = ("request_percentage", "producer_byte_rate", "consumer_byte_rate")
+    for ops in (
+        [(key, 1.0) for key in every],
+        [("controller_mutation_rate", 1.0)],
+        [("consumer_byte_rate", None)],
+        [(key, None) for key in every],
+        [("producer_byte_rate", 1.0), ("request_percentage", 2.0)],
+        [(key, None) for key in (*every, "controller_mutation_rate")],
+    ):
+        request = AlterClientQuotasRequest(entries=[quota(entity, *ops)])
+        pair.ask(ApiKey.ALTER_CLIENT_QUOTAS, 1, request)
+        pair.settle()
+        component = ComponentData(entity_type="user", match_type=0, match="orderly")
+        describe = DescribeClientQuotasRequest(components=[component], strict=False)
+        pair.ask(ApiKey.DESCRIBE_CLIENT_QUOTAS, 1, describe)
+
+
 def credential(name: str, mechanism: int = 1, iterations: int = 4096) -> ScramCredentialUpsertion:
     return ScramCredentialUpsertion(
         name=name,

@@ -23,7 +23,7 @@ from kafkalite.security.quotas import (
     USER,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError, invalid_request
-from kafkalite.wire.java_order import map_bucket
+from kafkalite.wire.java_order import in_map_order, map_bucket
 from kafkalite.wire.messages.stored.client_quota_record import ClientQuotaRecord, EntityData
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def plan_quota_changes(
         by_key[change.key] = change
     keys = _keys_for(entity, addresses)
     present = cluster.image.quotas.get(entity, {})
-    records: list[object] = []
+    records: dict[str, ClientQuotaRecord] = {}
     refused: tuple[int, KafkaError] | None = None
     for change in by_key.values():
         yield
@@ -103,10 +103,14 @@ def plan_quota_changes(
                 if refused is None or bucket < refused[0]:
                     refused = bucket, error
         if present.get(change.key) != change.value:
-            records.append(_record(entity, change))
+            records[change.key] = _record(entity, change)
     if refused is not None:
         raise refused[1]
-    return records
+    # The image keeps keys of one bucket in the order in which they came: those that go make room
+    # first, as Kafka makes the new table at once.
+    came = [records[key] for key in in_map_order(records)]
+    came.sort(key=lambda record: not record.remove)
+    return [*came]
 
 
 def _keys_for(parts: QuotaEntity, addresses: Mapping[str, str]) -> Mapping[str, float | None]:

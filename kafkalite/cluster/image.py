@@ -13,6 +13,7 @@ from uuid import UUID
 from msgspec import Struct, field
 
 from kafkalite.wire.api_keys import TOPIC_RESOURCE
+from kafkalite.wire.java_order import in_map_order
 from kafkalite.wire.messages.stored.access_control_entry_record import AccessControlEntryRecord
 from kafkalite.wire.messages.stored.broker_registration_change_record import (
     BrokerRegistrationChangeRecord,
@@ -286,14 +287,17 @@ class MetadataImage:
         self.next_producer_id = record.next_producer_id
 
     def _set_quota(self, record: ClientQuotaRecord) -> None:
+        """Keep an entity's quotas in the order of Kafka's table: clients' own tests rely on it."""
         entity = tuple(sorted((part.entity_type, part.entity_name) for part in record.entity))
+        quotas = dict(self.quotas.get(entity, {}))
         if record.remove:
-            quotas = self.quotas.get(entity, {})
             quotas.pop(record.key, None)
-            if not quotas:
-                self.quotas.pop(entity, None)
         else:
-            self.quotas.setdefault(entity, {})[record.key] = record.value
+            quotas[record.key] = record.value
+        if quotas:
+            self.quotas[entity] = {key: quotas[key] for key in in_map_order(quotas, room_for=1)}
+        else:
+            self.quotas.pop(entity, None)
 
     def _set_scram(self, record: UserScramCredentialRecord) -> None:
         self.scram_credentials[record.name, record.mechanism] = record

@@ -33,6 +33,8 @@ _USUAL_SUITES: Final = (
     "@SECLEVEL=2:ECDH+AESGCM:ECDH+CHACHA20:DHE+AESGCM:DHE+CHACHA20:ECDH+AES:DHE+AES:kRSA+AESGCM"
     ":kRSA+AES:!aNULL:!eNULL:!aDSS:!AESCCM"
 )
+# OpenSSL's level 2 does not serve such a chain; Java does.
+_WEAK: Final = frozenset({"CA_MD_TOO_WEAK", "CA_KEY_TOO_SMALL", "EE_KEY_TOO_SMALL"})
 # The group of DHE that Java's server chooses (RFC 7919, appendix A.1).
 _DHE_GROUP: Final = Path(__file__).with_name("ffdhe2048.pem")
 
@@ -157,7 +159,13 @@ def _load_keys(context: ssl.SSLContext, keys: KeyMaterial) -> None:
             key = stack.enter_context(_in_memory(keys.key))
             # A callable, so that OpenSSL never asks at the terminal.
             password = keys.key_password or ""
-            context.load_cert_chain(chain, key, lambda: password)
+            try:
+                context.load_cert_chain(chain, key, lambda: password)
+            except ssl.SSLError as error:
+                if error.reason not in _WEAK:
+                    raise
+                _allow_weak(context)
+                context.load_cert_chain(chain, key, lambda: password)
     except ssl.SSLError as error:
         reason = error.reason or "it cannot be read"
         raise TlsConfigError(
@@ -165,6 +173,16 @@ def _load_keys(context: ssl.SSLContext, keys: KeyMaterial) -> None:
         ) from None
     except (ValueError, OSError) as error:
         raise TlsConfigError(f"the private key is not usable: {error}") from None
+
+
+def _allow_weak(context: ssl.SSLContext) -> None:
+    """Let certificates be as weak as they are: signed with SHA-1, or with short keys of RSA.
+
+    A context has one level for both sides: those of the other side may be weak, too. The suites
+    stay the same.
+    """
+    suites = (cipher["name"] for cipher in context.get_ciphers() if cipher["protocol"] != "TLSv1.3")
+    context.set_ciphers("@SECLEVEL=0:" + ":".join(suites))
 
 
 @contextmanager

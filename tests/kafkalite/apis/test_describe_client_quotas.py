@@ -29,3 +29,19 @@ async def test_quotas(client: Any, version: int) -> None:
     assert every == all_of_u + default
     assert await described(client, version=version) == every
     assert await described(client, ("ip", SPECIFIED, None), version=version) == []
+
+
+async def test_the_values_come_in_the_order_of_kafkas_table(client: Any) -> None:
+    entity: Entity = {"user": "u", "client-id": "c"}
+    keys = {"producer_byte_rate": 1.0, "consumer_byte_rate": 2.0, "request_percentage": 0.5}
+    assert await alter(client, entity, 1, **keys) == (0, None)
+    ((_, values),) = await described(client, ("user", EXACT, "u"))
+    assert list(values) == ["consumer_byte_rate", "request_percentage", "producer_byte_rate"]
+    assert await alter(client, entity, 1, controller_mutation_rate=4.0) == (0, None)
+    ((_, values),) = await described(client, ("user", EXACT, "u"))
+    assert list(values) == [
+        "producer_byte_rate",
+        "consumer_byte_rate",
+        "controller_mutation_rate",
+        "request_percentage",
+    ]

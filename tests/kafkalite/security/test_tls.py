@@ -1,6 +1,7 @@
 """Contexts for listeners: a handshake with each setting, in memory."""
 
 import ssl
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +14,12 @@ from kafkalite.security.tls import (
     make_context,
     openssl_name,
 )
-from tests.kafkalite.security.certificates import Authority, Identity
+from tests.kafkalite.security.certificates import (
+    Authority,
+    Identity,
+    sha1_identity,
+    small_identity,
+)
 
 AUTHORITY = Authority()
 SERVER = AUTHORITY.server()
@@ -139,6 +145,22 @@ def test_suites_of_rsa_keys_that_java_offers_are_usual(suite: str) -> None:
     old.maximum_version = ssl.TLSVersion.TLSv1_2
     old.set_ciphers(suite)
     assert suite in (shake(server, old).cipher() or ())
+
+
+@pytest.mark.parametrize("make_weak", [small_identity, sha1_identity])
+@pytest.mark.parametrize("protocol", ["TLSv1.2", "TLSv1.3"])
+def test_weak_certificates_are_served_as_java_does(
+    make_weak: Callable[[], Identity], protocol: str
+) -> None:
+    weak = make_weak()
+    keys = pem_key_material(weak.key, weak.certificate, None)
+    server = make_context(TlsSettings(keys, protocols=[protocol]))
+    careless = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    careless.check_hostname = False
+    careless.verify_mode = ssl.CERT_NONE
+    assert shake(server, careless).version() == protocol
+    usual = make_context(TlsSettings(KEYS, protocols=[protocol]))
+    assert server.get_ciphers() == usual.get_ciphers()
 
 
 def test_a_suite_decides_the_protocol() -> None:
