@@ -317,7 +317,7 @@ def _authorizer(config: BrokerConfig) -> Authorizer | None:
     if not name:
         for key, text in texts.items():
             if text is not None:
-                raise ConfigError(f"{key} is set, but authorizer.class.name is not")
+                logger.warning("%s has no effect without authorizer.class.name", key)
         return None
     from kafkalite.security.authorizer import STANDARD_AUTHORIZER, Authorizer, parse_super_users
 

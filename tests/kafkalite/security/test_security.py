@@ -87,6 +87,19 @@ def test_without_an_authorizer_there_is_none() -> None:
     assert security().authorizer is None
 
 
+@pytest.mark.parametrize(
+    "configs",
+    [{"super.users": "User:root"}, {"super.users": ""}, {"allow.everyone.if.no.acl.found": "true"}],
+)
+def test_its_configs_have_no_effect_without_it(
+    configs: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in Apache Kafka: compose files of clients' own tests have them."""
+    assert security(configs).authorizer is None
+    (name,) = configs
+    assert f"{name} has no effect without authorizer.class.name" in caplog.text
+
+
 @pytest.mark.parametrize(("text", "expected"), [("true", True), ("false", False)])
 def test_resources_without_entries_may_be_open(text: str, expected: bool) -> None:
     configs = {"authorizer.class.name": AUTHORIZER, "allow.everyone.if.no.acl.found": text}
@@ -311,11 +324,6 @@ def test_stores_that_a_running_listener_cannot_have(
 @pytest.mark.parametrize(
     ("configs", "words"),
     [
-        ({"super.users": "User:root"}, "super.users is set, but authorizer.class.name is not"),
-        (
-            {"allow.everyone.if.no.acl.found": "true"},
-            "is set, but authorizer.class.name is not",
-        ),
         ({"authorizer.class.name": "org.example.Mine"}, "kafkalite has .*StandardAuthorizer only"),
         (WITH_ACLS | {"super.users": "root"}, "super.users: .*principalType:principalName"),
         ({"sasl.jaas.config": PLAIN_LINE}, "sasl.jaas.config is used by no listener"),
