@@ -94,7 +94,7 @@ def test_without_an_authorizer_there_is_none() -> None:
 def test_its_configs_have_no_effect_without_it(
     configs: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As in Apache Kafka: compose files of clients' own tests have them."""
+    """Compose files of clients' own tests have them. Apache Kafka passes over them."""
     assert security(configs).authorizer is None
     (name,) = configs
     assert f"{name} has no effect without authorizer.class.name" in caplog.text
