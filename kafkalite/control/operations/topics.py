@@ -24,9 +24,10 @@ from kafkalite.control.record_reading import records_of, view
 from kafkalite.control.record_writing import writing
 from kafkalite.control.views import partition_of, topic_of, topic_view, viewing
 from kafkalite.replica import record_removal
+from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import NewTopic
 from kafkalite.requests.purgatory import Watchers
-from kafkalite.requests.slices import in_slices_of_task, mapped_in_steps
+from kafkalite.requests.slices import in_slices_of_task, mapped, mapped_in_steps
 from kafkalite.wire.errors import KafkaError
 
 
@@ -89,16 +90,20 @@ async def make_gap(cluster: ControlledCluster, request: GapInTopic) -> TopicView
 async def roll_topic(cluster: ControlledCluster, request: TopicName) -> TopicView:
     """Begin a new segment in each partition that has records in its last one."""
     topic = topic_of(cluster.broker, request.topic)
-    for partition in topic.partitions:
-        try:
-            partition.log.check_online()
-            partition.log.roll()
-        except KafkaError as error:
-            raise refused(error, f"{topic.name}-{partition.index} is not rolled") from None
-        except OSError as error:
-            failed = partition.log.storage_error(error)
-            raise refused(failed, f"{topic.name}-{partition.index} is not rolled") from None
+    await in_slices_of_task(mapped(_roll, list(topic.partitions)))
     return topic_view(topic)
+
+
+def _roll(partition: Partition) -> None:
+    """Raises Problem."""
+    try:
+        partition.log.check_online()
+        partition.log.roll()
+    except KafkaError as error:
+        raise refused(error, f"{partition.topic}-{partition.index} is not rolled") from None
+    except OSError as error:
+        failed = partition.log.storage_error(error)
+        raise refused(failed, f"{partition.topic}-{partition.index} is not rolled") from None
 
 
 async def clean(cluster: ControlledCluster, request: Nothing) -> Cleaned:
@@ -106,10 +111,9 @@ async def clean(cluster: ControlledCluster, request: Nothing) -> Cleaned:
     interval.
     """
     logs = cluster.broker.services.logs.manager.logs
-    before = sum(log.log_start_offset for log in logs)
-    cluster.broker.background.clean_now()
-    logs = cluster.broker.services.logs.manager.logs
-    return Cleaned(sum(log.log_start_offset for log in logs) - before)
+    starts = await in_slices_of_task(mapped(lambda log: (log, log.log_start_offset), logs))
+    await in_slices_of_task(cluster.broker.background.clean_now())
+    return Cleaned(sum(log.log_start_offset - start for log, start in starts))
 
 
 # Records

@@ -18,6 +18,7 @@ from kafkalite.control.clock import ClusterClock
 from kafkalite.control.due import due_next
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.replica.topics import NewTopic
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.record_batch import Record, build_batch
 from tests.kafkalite.apis.share_member import ACCEPT, Member, configure, initialize, produce
@@ -149,7 +150,7 @@ async def test_a_transaction_times_out_and_is_named(tmp_path: Path) -> None:
             {"t": (0,)},
             client_version=2,
         )
-        assert due_next(broker, clock)[0].what == "timeout of the transaction of billing-0"
+        assert at_once(due_next(broker, clock))[0].what == "timeout of the transaction of billing-0"
         assert (await advance(broker, clock, 59_000)).aborted == []
         done = await advance(broker, clock, 2_000)
         assert done.aborted == ["billing-0"]
