@@ -23,7 +23,7 @@ from kafkalite.config import BrokerConfig
 from kafkalite.control.clock import ClusterClock
 from kafkalite.control.core import Core
 from kafkalite.control.faults.disk import FaultyFiles
-from kafkalite.control.forgetting import TRASH, emptied, forgetting, removed
+from kafkalite.control.forgetting import TRASH, emptied, forgetting, freeing, removed
 from kafkalite.control.spare import Spare, if_it_can_be
 from kafkalite.control.spy.spy import Spy
 from kafkalite.log.files import FILES, UnsyncedFiles
@@ -104,7 +104,7 @@ class ControlledCluster:
 
     @property
     def cluster_id(self) -> str | None:
-        """Its id; None before `open` where chance decides."""
+        """None before `open` where chance decides."""
         return self._cluster_id
 
     @property
@@ -183,10 +183,8 @@ class ControlledCluster:
         """A broker, open and not serving yet."""
         if directory is None:
             directory = self._new_directory()
-        config = self._config_for(directory)
-        broker = Broker(
-            config, clock=clock, files=self.files, listeners=list(listeners), loop=self.loop
-        )
+        config, told = self._config_for(directory), list(listeners)
+        broker = Broker(config, clock=clock, files=self.files, listeners=told, loop=self.loop)
         broker.__enter__()
         return Core(broker, clock, directory)
 
@@ -230,6 +228,8 @@ class ControlledCluster:
             core.broker.__exit__(None, None, None)
             core.silent.set()
             core.ended.set()
+        if self.name != DEFAULT or not self.stopping.is_set():  # else the process ends
+            await in_slices_of_task(freeing(core.broker))
         if core.is_replaced and not self._keeps_directory:
             await removed(core.directory)
 
