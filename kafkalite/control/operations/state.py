@@ -35,7 +35,7 @@ from kafkalite.control.lifecycle import (
 from kafkalite.control.paging import Page, page_by_name, page_in_order
 from kafkalite.control.problems import Problem, not_found
 from kafkalite.control.questions import Advance, Nothing, Skew, Wait
-from kafkalite.control.views import partition_of, topic_of, topic_view
+from kafkalite.control.views import partition_of, topic_of, viewing
 from kafkalite.control.waits import wait_for
 from kafkalite.replica.partition import Partition
 from kafkalite.requests.slices import in_slices_of_task
@@ -196,7 +196,7 @@ async def move_leader(cluster: ControlledCluster, request: MoveLeader) -> TopicV
     for partition, leader in leaders:
         if leader != partition.leader_id:
             cluster.broker.controller.move_leader(partition.topic_id, partition.index, leader)
-    return topic_view(topic_of(cluster.broker, request.topic))
+    return await in_slices_of_task(viewing(topic_of(cluster.broker, request.topic)))
 
 
 def _new_leader(partition: Partition, wanted: int | None) -> int:
