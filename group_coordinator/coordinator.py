@@ -135,6 +135,7 @@ class GroupCoordinator:
                 self._consumer,
                 self._services.overrides,
                 self._offsets,
+                self._sweep,
                 self._expiry_steps,
             )
         return self._interventions

@@ -52,6 +52,7 @@ class Interventions:
         consumer: ConsumerProtocol,
         overrides: GroupOverrides,
         offsets: OffsetRequests,
+        sweep: Timer,
         expiring_offsets: Callable[[], Iterator[int]],
     ) -> None:
         self._overrides = overrides
@@ -60,6 +61,7 @@ class Interventions:
         self._classic = classic
         self._consumer = consumer
         self._offsets = offsets
+        self._sweep = sweep
         # Deletes the offsets whose retention has passed, in steps.
         self.expiring_offsets = expiring_offsets
 
@@ -151,6 +153,12 @@ class Interventions:
     def next_time(self) -> float:
         """The next time at which something may fall due, in the clock's seconds."""
         return self._timers.next_time()
+
+    def put_off_sweep(self, until: float) -> None:
+        """Look for offsets to delete no earlier than this: a jump of days over very many offsets
+        would look at all of them for each ten minutes."""
+        if self._sweep.is_set and self._sweep.deadline < until:
+            self._timers.set(self._sweep, until - self._timers.clock())
 
     def expire_due(self) -> None:
         """Call every timer whose time has come."""

@@ -19,7 +19,7 @@ import trio
 from kafkalite.log.cleaner import Cleaner, Throttle
 from kafkalite.replica.flusher import Flusher, carry_out
 from kafkalite.requests.disk_threads import in_disk_thread
-from kafkalite.requests.slices import SLICE_SECONDS, WaitingSteps, in_slices_of_task
+from kafkalite.requests.slices import SLICE_SECONDS, WaitingSteps, at_once, in_slices_of_task
 from kafkalite.supervision import every, in_step, supervised
 from kafkalite.wire.errors import KafkaError
 
@@ -174,8 +174,12 @@ class Background:
         now."""
         await in_pieces(self._topics.reopen())
 
-    def clean_now(self) -> WaitingSteps[None]:
-        """Retention and compaction of all logs, in steps. For tests.
+    def clean_now(self) -> None:
+        """Retention and compaction of all logs at once. For tests: requests wait meanwhile."""
+        at_once(self.cleaning_now())
+
+    def cleaning_now(self) -> WaitingSteps[None]:
+        """The same in steps.
 
         All records that are written so far count: compacted logs begin a new segment first, and
         neither `min.cleanable.dirty.ratio` nor any interval is waited for. Raises KafkaError.

@@ -47,7 +47,6 @@ from kafkalite.control.clusters import Clusters
 from kafkalite.log.loggers import broker_named, lines_about
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import NewTopic
-from kafkalite.requests import slices
 from kafkalite.server.host import Host
 from kafkalite.server.loop import Loop
 from kafkalite.server.nodes import Nodes
@@ -198,7 +197,7 @@ class broker(LocalKit):
         """Apply retention and compaction to all that is written so far, without waiting for any
         interval, ratio or full segment.
         """
-        self._call(lambda: slices.at_once(self._running.background.clean_now()))
+        self._call(lambda: self._running.background.clean_now())
 
     def force_data_loss(self, topic: str, partition: int, to_offset: int) -> None:
         """Lose the records before `to_offset` (-1: all), as retention loses what is too old.

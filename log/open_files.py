@@ -59,7 +59,7 @@ class OpenFiles:
 
     @property
     def limit(self) -> int:
-        """How many may be open now. Others' files are not closed: another thread may use them."""
+        """The most that may be open now. Others' files stay open: another thread may use them."""
         if not self._is_sharing:
             return self._limit
         # A copy: brokers are opened in threads, too.

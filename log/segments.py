@@ -21,7 +21,7 @@ class Segments:
         # Base offsets of the segments with aborted transactions; the active one may come to have
         # some at any time.
         self._aborting: list[int] = []
-        # How often segments were taken out or replaced: their files may be gone then.
+        # Counts up when segments are taken out or replaced: their files may be gone then.
         self.removed_count = 0
 
     def __len__(self) -> int:

@@ -49,6 +49,7 @@ async def advance(
     target = clock.time() + by_ms / 1000
     if members == "keep":
         report.kept_members = groups.put_off(connected, by_ms / 1000)
+    groups.put_off_sweep(target)
     for _ in range(_MOST_STEPS):
         queues = services.share.opened_partitions
         now = clock.time()
@@ -190,8 +191,7 @@ def _silent(broker: Broker, now_ms: int) -> Steps[list[tuple[int, Log, int]]]:
 
 
 def _segments(broker: Broker) -> Steps[dict[Log, tuple[int, list[int]]]]:
-    """What each log has: how often segments were taken out of it, and where those begin that are
-    there."""
+    """For each log: how often segments were taken out of it, and where those begin that it has."""
     found: dict[Log, tuple[int, list[int]]] = {}
     for log in broker.services.logs.manager.logs:
         found[log] = log.segments.removed_count, log.segments.base_offsets
@@ -200,7 +200,7 @@ def _segments(broker: Broker) -> Steps[dict[Log, tuple[int, list[int]]]]:
 
 
 def _deleted_of(before: dict[Log, tuple[int, list[int]]]) -> Steps[int]:
-    """How many of the segments are gone."""
+    """The number of segments that are gone."""
     count = 0
     for log, (removed_count, base_offsets) in before.items():
         if log.segments.removed_count != removed_count:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kafkalite.control.clusters import Clusters
     from kafkalite.control.faults.faults import Faults
 
-# What was waiting has this long before a broker is forgotten.
+# The loop has this long for what was waiting before a broker goes.
 _FORGET_AFTER_SECONDS: Final = 0.05
 # The cluster of a process that is there first.
 DEFAULT: Final = "default"

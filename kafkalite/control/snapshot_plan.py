@@ -1,4 +1,4 @@
-"""What a snapshot of a cluster takes: each log up to where it ended at one moment.
+"""A snapshot of a cluster is planned: each log is taken up to where it ended at one moment.
 
 The moment is one turn of the loop, so what clients did before it is there, and nothing that they
 did after it: no offset is committed beyond the records, no transaction is half in it. To look at
@@ -96,15 +96,16 @@ def planning(broker: Broker) -> Steps[Plan]:
     """Say what is to be taken; the last step is the moment. Raises KafkaError and OSError."""
     manager = broker.services.logs.manager
     cuts: dict[TopicPartition, Cut] = {}
-    for looks in range(1, _MOST_LOOKS + 1):
-        changed = _changed(manager, cuts)
-        if len(changed) <= _FEW or looks == _MOST_LOOKS:
+    changed = _changed(manager, cuts)
+    for _ in range(_MOST_LOOKS - 1):
+        if len(changed) <= _FEW:
             break
         yield
         for log in changed:
             if not _is_gone(manager, log):
                 cuts[log.topic, log.partition] = _at_rest(log)
             yield
+        changed = _changed(manager, cuts)
     at_rest = len(changed) <= _FEW
     for log in changed:
         cuts[log.topic, log.partition] = _at_rest(log) if at_rest else _cut(log)

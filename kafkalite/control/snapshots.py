@@ -42,7 +42,7 @@ _MODE: Final = 0o666
 
 
 class FilesGoneError(Exception):
-    """What was to be taken was deleted, compacted or moved meanwhile."""
+    """A file that was to be taken was deleted, compacted or moved meanwhile."""
 
 
 def carry_out(plan: Plan, made: Path) -> None:
@@ -82,7 +82,7 @@ def _take_log(cut: Cut, made: Path) -> None:
 
 
 def _bytes_of(name: str, cut: Cut) -> int | None:
-    """How much of a file is copied; None for a link, below zero for what is left out."""
+    """The bytes of a file that are copied; None for a link, below zero for what is left out."""
     if name in _REPLACED:
         return None
     parsed = parse_segment_file(name)

@@ -214,7 +214,7 @@ def test_many_dirty_logs_are_looked_at_once_and_not_again_for_each(
 
 
 def count_steps(cleaner: Cleaner) -> Iterator[tuple[bool, int]]:
-    """Whether a log was cleaned, and the steps that it took, again and again."""
+    """Clean again and again: tells whether a log was cleaned, and the steps that it took."""
     while True:
         steps, run = 0, cleaner.clean()
         while True:

@@ -58,7 +58,7 @@ def made(tmp_path: Path, open_files: OpenFiles, count: int) -> list[LogFile]:
 def test_brokers_of_one_process_share_its_descriptors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One that takes another's place opens its files while those of the other are still open."""
+    """A successor opens its files while those of the other are still open."""
     monkeypatch.setattr(resource, "getrlimit", lambda _: (200, 200))
     first, second = OpenFiles(), OpenFiles()
     theirs = made(tmp_path, first, 150)

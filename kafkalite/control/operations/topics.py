@@ -112,7 +112,7 @@ async def clean(cluster: ControlledCluster, request: Nothing) -> Cleaned:
     """
     logs = cluster.broker.services.logs.manager.logs
     starts = await in_slices_of_task(mapped(lambda log: (log, log.log_start_offset), logs))
-    await in_slices_of_task(cluster.broker.background.clean_now())
+    await in_slices_of_task(cluster.broker.background.cleaning_now())
     return Cleaned(sum(log.log_start_offset - start for log, start in starts))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from kafkalite.control.advance import advance
 from kafkalite.control.clock import ClusterClock
 from kafkalite.control.due import due_next
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
+from kafkalite.group_coordinator.offset_api import OffsetRequests
+from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.replica.topics import NewTopic
 from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as test_broker
@@ -248,3 +250,23 @@ async def test_delegation_tokens_end_and_are_named() -> None:
         assert [each.what for each in done.fired] == [f"delegation token {short.token_id} ended"]
         left = (await describe(alice, everything=True)).tokens
         assert [each.token_id for each in left] == [long.token_id]
+
+
+async def test_a_long_jump_looks_at_many_offsets_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once for each sweep that would have come meanwhile."""
+    looks: list[object] = []
+    whole = OffsetRequests.expire
+
+    def counted(self: OffsetRequests, shard: Shard) -> Iterator[tuple[int, Group | None]]:
+        looks.append(shard)
+        return whole(self, shard)
+
+    async with test_broker() as running:
+        k: Any = running.asynchronous
+        await k.create_topic("orders", partitions=20)
+        for number in range(20):
+            await k.group(f"g{number}").seek("orders", 0)
+        monkeypatch.setattr(OffsetRequests, "expire", counted)
+        done = await k.clock.advance("8d")
+        assert len(done.fired) == 400
+        assert len(looks) <= 3 * len(set(map(id, looks)))
