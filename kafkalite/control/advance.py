@@ -65,10 +65,7 @@ async def advance(
     _expire(broker, clock, report)
     await _do_jobs(broker, clock, report)
     await in_slices_of_task(_without(offsets, groups.committed_offsets()))
-    report.fired += [
-        Due(clock.now_ms(), f"offset of group {group} for {topic}-{partition} ended")
-        for group, topic, partition in sorted(offsets)
-    ]
+    report.fired += await in_slices_of_task(_ended(offsets, clock.now_ms()))
     report.now_ms = clock.now_ms()
     report.notes += await in_slices_of_task(_notes(broker, by_ms))
     upcoming = await in_slices_of_task(due_next(broker, clock))
@@ -89,6 +86,21 @@ def _without(values: set[T], parts: Iterable[Iterable[T]]) -> Steps[None]:
     for part in parts:
         values.difference_update(part)
         yield
+
+
+def _ended(offsets: set[tuple[str, str, int]], now_ms: int) -> Steps[list[Due]]:
+    """The ends of these offsets, in their order, a group a step."""
+    by_group: dict[str, list[tuple[str, int]]] = {}
+    for some in batches(offsets):
+        for group, topic, partition in some:
+            by_group.setdefault(group, []).append((topic, partition))
+        yield
+    ended: list[Due] = []
+    for group in sorted(by_group):
+        for topic, partition in sorted(by_group[group]):
+            ended.append(Due(now_ms, f"offset of group {group} for {topic}-{partition} ended"))
+        yield
+    return ended
 
 
 def _expire(broker: Broker, clock: ClusterClock, report: Advanced) -> None:

@@ -37,7 +37,7 @@ def test_an_export_that_is_too_large_is_refused(
 def test_nothing_is_left_of_a_snapshot_that_cannot_be_taken(
     k: broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where files go all the time it is refused after some tries."""
+    """Files that go all the time end it after some tries."""
     k.create_topic("t")
 
     async def is_taken(self: KeptSnapshots, _: object, made: Path) -> bool:
