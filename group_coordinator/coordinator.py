@@ -135,7 +135,8 @@ class GroupCoordinator:
                 self._consumer,
                 self._services.overrides,
                 self._offsets,
-                self._expire_offsets,
+                self._sweep,
+                self._expiry_steps,
             )
         return self._interventions
 
@@ -362,11 +363,6 @@ class GroupCoordinator:
                 self._expiry = steps
                 self._sessions.set(self._sweep, _REST_OF_SWEEP_SECONDS)
                 return
-
-    def _expire_offsets(self) -> None:
-        """All of them, at once."""
-        for _ in self._expiry_steps():
-            pass
 
     def _expiry_steps(self) -> Iterator[int]:
         """Yields the number of offsets that were looked at in each step, and one for the step."""

@@ -52,7 +52,8 @@ class Interventions:
         consumer: ConsumerProtocol,
         overrides: GroupOverrides,
         offsets: OffsetRequests,
-        expire_offsets: Callable[[], None],
+        sweep: Timer,
+        expiring_offsets: Callable[[], Iterator[int]],
     ) -> None:
         self._overrides = overrides
         self._shards = shards
@@ -60,8 +61,9 @@ class Interventions:
         self._classic = classic
         self._consumer = consumer
         self._offsets = offsets
-        # Deletes the offsets whose retention has passed.
-        self.expire_offsets = expire_offsets
+        self._sweep = sweep
+        # Deletes the offsets whose retention has passed, in steps.
+        self.expiring_offsets = expiring_offsets
 
     def groups(self) -> Iterator[Group]:
         """All groups."""
@@ -135,24 +137,28 @@ class Interventions:
                             timer.deadline += seconds
         return count
 
-    def committed_offsets(self) -> set[tuple[str, str, int]]:
-        """Group, topic and partition of each committed offset."""
-        return {
-            (group_id, *each)
-            for shard in self._shards.loaded.values()
-            for group_id in shard.groups
-            for each in shard.offsets.partitions_of(group_id)
-        }
+    def committed_offsets(self) -> Iterator[list[tuple[str, str, int]]]:
+        """Group, topic and partition of each committed offset, of a group at a time: others may
+        change them in between."""
+        for shard in list(self._shards.loaded.values()):
+            for group_id in list(shard.groups):
+                yield [(group_id, *each) for each in shard.offsets.partitions_of(group_id)]
 
-    def offset_expiries(self) -> Iterator[OffsetExpiry]:
-        """The times from which committed offsets may go."""
-        for shard in self._shards.loaded.values():
-            for group_id, group in shard.groups.items():
-                yield from self._offsets.expiries(shard, group_id, group)
+    def offset_expiries(self) -> Iterator[list[OffsetExpiry]]:
+        """The times from which committed offsets may go, in the same way."""
+        for shard in list(self._shards.loaded.values()):
+            for group_id, group in list(shard.groups.items()):
+                yield list(self._offsets.expiries(shard, group_id, group))
 
     def next_time(self) -> float:
         """The next time at which something may fall due, in the clock's seconds."""
         return self._timers.next_time()
+
+    def put_off_sweep(self, until: float) -> None:
+        """Look for offsets to delete no earlier than this: a jump of days over very many offsets
+        would look at all of them for each ten minutes."""
+        if self._sweep.is_set and self._sweep.deadline < until:
+            self._timers.set(self._sweep, until - self._timers.clock())
 
     def expire_due(self) -> None:
         """Call every timer whose time has come."""

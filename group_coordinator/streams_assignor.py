@@ -13,10 +13,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
+from operator import itemgetter
 
 from kafkalite.group_coordinator.java_queue import JavaPriorityQueue
 from kafkalite.group_coordinator.streams_tasks import TaskId, Tasks, task_ids
 from kafkalite.wire.java_order import in_map_order
+
+_by_partition = itemgetter(1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +37,16 @@ class _Process:
 
     def __init__(self) -> None:
         self._by_load: JavaPriorityQueue[str] | None = None
+        self._count = 0
         self.counts: dict[str, int] = {}
         self.tasks: set[TaskId] = set()
-        self.active: dict[str, set[TaskId]] = {}
-        self.standby: dict[str, set[TaskId]] = {}
+        # By member and subtopology.
+        self.active: dict[str, dict[str, set[int]]] = {}
+        self.standby: dict[str, dict[str, set[int]]] = {}
 
     @property
     def load(self) -> float:
-        return sum(self.counts.values()) / len(self.counts)
+        return self._count / len(self.counts)
 
     def give(self, member_id: str, task: TaskId, *, active: bool) -> int:
         """Returns the number of tasks the member has then."""
@@ -62,10 +68,13 @@ class _Process:
 
     def _give(self, member_id: str, task: TaskId, *, active: bool) -> int:
         self.tasks.add(task)
-        given = self.active if active else self.standby
-        given.setdefault(member_id, set()).add(task)
-        self.counts[member_id] += 1
-        return self.counts[member_id]
+        of_member = (self.active if active else self.standby).setdefault(member_id, {})
+        if (partitions := of_member.get(task[0])) is None:
+            partitions = of_member[task[0]] = set()
+        partitions.add(task[1])
+        self._count += 1
+        count = self.counts[member_id] = self.counts[member_id] + 1
+        return count
 
 
 class _Share:
@@ -106,10 +115,8 @@ class _Assignment:
     ) -> None:
         by_id = {member.member_id: member for member in members}
         self._members = [by_id[member_id] for member_id in in_map_order(by_id)]
-        self._active = [
-            TaskId(name, index) for name, size in task_counts.items() for index in range(size)
-        ]
-        self._stateful = [task for task in self._active if task.subtopology_id in stateful]
+        self._active = list(task_ids({name: range(size) for name, size in task_counts.items()}))
+        self._stateful = [task for task in self._active if task[0] in stateful]
         self._standby_count = standby_count
         total = len(self._active) + len(self._stateful) * standby_count
         self._active_share = _Share(len(self._active), len(members))
@@ -122,8 +129,7 @@ class _Assignment:
             process = self._processes.setdefault(member.process_id, _Process())
             process.counts[member.member_id] = 0
             self._process_of[member.member_id] = process
-            for task in task_ids(member.owned.active):
-                self._had_active[task] = member.member_id
+            self._had_active.update(zip(task_ids(member.owned.active), repeat(member.member_id)))
             for task in task_ids(member.owned.standby):
                 self._had_standby.setdefault(task, []).append(member.member_id)
 
@@ -157,22 +163,28 @@ class _Assignment:
         return queue
 
     def _assign_active(self) -> None:
-        tasks = sorted(self._active, key=lambda task: (task.partition, task.subtopology_id))
-        left = [task for task in tasks if not self._keep_active(task)]
-        left = [task for task in left if not self._promote(task)]
-        left.sort()
+        left = self._active
+        if self._had_active or self._had_standby:
+            tasks = sorted(left, key=_by_partition)
+            left = [task for task in tasks if not self._keep_active(task)]
+            left = [task for task in left if not self._promote(task)]
+        left = sorted(left)
         queue = self._by_load()
+        # One process alone is the one with the least load, whatever it has.
+        alone = next(iter(self._processes.values())) if len(self._processes) == 1 else None
         for task in left:
-            process = queue.poll()
+            process = alone or queue.poll()
             self._given(process.give_to_lightest(task, active=True), active=True)
-            queue.add(process)
+            if alone is None:
+                queue.add(process)
 
     def _keep_active(self, task: TaskId) -> bool:
         return self._give_if_fair(self._had_active.get(task), task)
 
     def _promote(self, task: TaskId) -> bool:
         """A standby has the state already."""
-        return self._give_if_fair(self._lightest_of(self._had_standby.get(task, ())), task)
+        had = self._had_standby.get(task)
+        return had is not None and self._give_if_fair(self._lightest_of(had), task)
 
     def _give_if_fair(self, member_id: str | None, task: TaskId) -> bool:
         if member_id is None or self._tasks_of(member_id) >= self._active_share.size:
@@ -198,9 +210,7 @@ class _Assignment:
         return found
 
     def _assign_standby(self) -> None:
-        tasks = sorted(
-            self._stateful, key=lambda task: (task.partition, task.subtopology_id), reverse=True
-        )
+        tasks = sorted(self._stateful, key=_by_partition, reverse=True)
         left: list[tuple[TaskId, int]] = []
         for task in tasks:
             missing = self._standby_count
@@ -246,9 +256,7 @@ class _Assignment:
 
 
 def _by_subtopology(
-    given: Mapping[str, Iterable[TaskId]], member_id: str
+    given: Mapping[str, Mapping[str, set[int]]], member_id: str
 ) -> dict[str, frozenset[int]]:
-    found: dict[str, set[int]] = {}
-    for task in given.get(member_id, ()):
-        found.setdefault(task.subtopology_id, set()).add(task.partition)
-    return {name: frozenset(partitions) for name, partitions in sorted(found.items())}
+    of_member = given.get(member_id, {})
+    return {name: frozenset(of_member[name]) for name in sorted(of_member)}

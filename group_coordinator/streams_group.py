@@ -166,7 +166,7 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         """The task that reads a partition."""
         for subtopology in () if self.topology is None else self.topology.subtopologies:
             if topic in source_names(subtopology):
-                return TaskId(subtopology.subtopology_id, partition)
+                return subtopology.subtopology_id, partition
         return None
 
     def is_subscribed_to(self, topic: str) -> bool:

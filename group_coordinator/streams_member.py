@@ -8,6 +8,7 @@ of modern_member.py. Source: Kafka's streams CurrentAssignmentBuilder, StreamsGr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from kafkalite.group_coordinator.streams_tasks import (
     PartitionsWithEpochs,
     TaskId,
     Tasks,
+    task_ids,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -40,8 +42,9 @@ class StreamsMember(ModernMember, frozen=True, kw_only=True):
 
     def assignment_epoch(self, task: TaskId) -> int | None:
         """The epoch in which it was given an active task; None if it does not have it."""
+        subtopology_id, partition = task
         for tasks in (self.assigned, self.pending_revocation):
-            epoch = tasks.active.get(task.subtopology_id, {}).get(task.partition)
+            epoch = tasks.active.get(subtopology_id, {}).get(partition)
             if epoch is not None:
                 return epoch
         return None
@@ -152,7 +155,7 @@ def _difference(
     for name in {**now, **target}:
         have, want = now.get(name, frozenset()), target.get(name, frozenset())
         missing = want - have
-        free = frozenset(index for index in missing if not is_unreleased(TaskId(name, index)))
+        free = frozenset(index for index in missing if not is_unreleased((name, index)))
         must_wait |= free != missing
         for found, partitions in ((kept, have & want), (lost, have - want), (new, free)):
             if partitions:
@@ -169,7 +172,4 @@ def _epochs(partitions: Partitions, epochs: PartitionsWithEpochs) -> dict[str, d
 
 def active_tasks(member: StreamsMember) -> Iterator[TaskId]:
     """The tasks that it has, and the tasks that it has yet to give up."""
-    for tasks in (member.assigned, member.pending_revocation):
-        for name, epochs in tasks.active.items():
-            for index in epochs:
-                yield TaskId(name, index)
+    return chain(task_ids(member.assigned.active), task_ids(member.pending_revocation.active))

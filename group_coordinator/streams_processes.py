@@ -7,6 +7,8 @@ Source: Kafka's StreamsGroup (currentActiveTaskToProcessId and its like).
 
 from __future__ import annotations
 
+from itertools import repeat
+
 from kafkalite.group_coordinator.streams_member import StreamsMember, active_tasks
 from kafkalite.group_coordinator.streams_tasks import TaskId, task_ids
 
@@ -30,11 +32,10 @@ class TaskProcesses:
 
     def take(self, member: StreamsMember) -> None:
         process_id = member.process_id
-        for task in active_tasks(member):
-            self._active[task] = process_id
+        self._active.update(zip(active_tasks(member), repeat(process_id)))
         for tasks in (member.assigned, member.pending_revocation):
-            self._standby.update((task, process_id) for task in task_ids(tasks.standby))
-            self._warmup.update((task, process_id) for task in task_ids(tasks.warmup))
+            self._standby.update(zip(task_ids(tasks.standby), repeat(process_id)))
+            self._warmup.update(zip(task_ids(tasks.warmup), repeat(process_id)))
 
     def release(self, member: StreamsMember) -> None:
         process_id = member.process_id
@@ -42,8 +43,8 @@ class TaskProcesses:
             if self._active.get(task) == process_id:
                 del self._active[task]
         for tasks in (member.assigned, member.pending_revocation):
-            self._standby.difference_update((task, process_id) for task in task_ids(tasks.standby))
-            self._warmup.difference_update((task, process_id) for task in task_ids(tasks.warmup))
+            self._standby.difference_update(zip(task_ids(tasks.standby), repeat(process_id)))
+            self._warmup.difference_update(zip(task_ids(tasks.warmup), repeat(process_id)))
 
     def active_process(self, task: TaskId) -> str | None:
         """The process in which a task is active, or has yet to end."""

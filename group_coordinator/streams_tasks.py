@@ -9,16 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, TypeVar
+from itertools import chain, repeat
+from typing import Protocol, TypeVar
 
 L_co = TypeVar("L_co", covariant=True)
 
 
-class TaskId(NamedTuple):
-    """One task."""
+TaskId = tuple[str, int]
+"""One task: its subtopology and its partition.
 
-    subtopology_id: str
-    partition: int
+A plain tuple: a group may have ten thousand tasks, of which each assignment makes several times as
+many ids. C makes those at once, and the garbage collector does not go through them."""
 
 
 Partitions = Mapping[str, frozenset[int]]
@@ -141,8 +142,7 @@ def listed(made: MakesTasks[L_co], tasks: Mapping[str, Iterable[int]]) -> list[L
 
 def task_ids(partitions: Mapping[str, Iterable[int]]) -> Iterator[TaskId]:
     """The tasks of these subtopologies and partitions."""
-    return (
-        TaskId(subtopology_id, partition)
+    return chain.from_iterable(
+        zip(repeat(subtopology_id), of_subtopology)
         for subtopology_id, of_subtopology in partitions.items()
-        for partition in of_subtopology
     )

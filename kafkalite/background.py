@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 import trio
 
 from kafkalite.log.cleaner import Cleaner, Throttle
 from kafkalite.replica.flusher import Flusher, carry_out
 from kafkalite.requests.disk_threads import in_disk_thread
-from kafkalite.requests.slices import SLICE_SECONDS, in_slices_of_task
+from kafkalite.requests.slices import SLICE_SECONDS, WaitingSteps, at_once, in_slices_of_task
 from kafkalite.supervision import every, in_step, supervised
 from kafkalite.wire.errors import KafkaError
 
@@ -175,7 +175,11 @@ class Background:
         await in_pieces(self._topics.reopen())
 
     def clean_now(self) -> None:
-        """Retention and compaction of all logs at once. For tests: requests wait meanwhile.
+        """Retention and compaction of all logs at once. For tests: requests wait meanwhile."""
+        at_once(self.cleaning_now())
+
+    def cleaning_now(self) -> WaitingSteps[None]:
+        """The same in steps.
 
         All records that are written so far count: compacted logs begin a new segment first, and
         neither `min.cleanable.dirty.ratio` nor any interval is waited for. Raises KafkaError.
@@ -185,10 +189,10 @@ class Background:
                 log.cleaning = None  # a compaction that is under way stops
                 if log.config.compact:
                     log.roll()
-        for _ in chain(self._logs.retention(), self._logs.retention(of_compacted=True)):
-            pass
-        while self._cleaner.clean_at_once():
-            pass
+            yield None
+        pieces = chain(self._logs.retention(), self._logs.retention(of_compacted=True))
+        for piece in chain(pieces, (step.work for step in self._cleaner.clean_all())):
+            yield cast("Callable[[], None]", piece) if callable(piece) else None
 
     async def catch_up(self) -> None:
         """Do now what the clock says is due: producers that expired, retention, compaction,
@@ -225,13 +229,14 @@ class Background:
                 await in_slices_of_task(self._cluster.complete_snapshot())
 
     async def _clean(self) -> None:
-        """Compact the logs that need it, one after the other; after each look comes the retention
-        of the compacted ones."""
+        """Compact the logs that need it, one after the other; when all are compacted that a look
+        at them has found comes the retention of the compacted ones."""
         while True:
             is_cleaned = False
             if not self._time_stands_still:
                 is_cleaned = await self._clean_one()
-                await in_pieces(self._logs.retention(of_compacted=True))
+                if not self._cleaner.has_more:
+                    await in_pieces(self._logs.retention(of_compacted=True))
             if is_cleaned:
                 await trio.lowlevel.checkpoint()
             else:  # also after a failure: a full disk is not asked again at once

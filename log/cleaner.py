@@ -21,7 +21,7 @@ from typing import NamedTuple
 from kafkalite.log.checkpoints import TopicPartition, offsets_if_sound, write_offsets
 from kafkalite.log.config import FOREVER
 from kafkalite.log.directory import LogDirectory
-from kafkalite.log.disk_wait import DiskWait, Step, run_steps
+from kafkalite.log.disk_wait import DiskWait, Step
 from kafkalite.log.files import CLEANER_CHECKPOINT
 from kafkalite.log.log import Log
 from kafkalite.log.loggers import logger_of
@@ -71,6 +71,8 @@ class Cleaner:
         self.use_buffer(dedupe_buffer_bytes)
         # Damaged logs, which are not cleaned any more.
         self.uncleanable: set[TopicPartition] = set()
+        # The logs that the last look found to be due: (ratio, log), the most needy last.
+        self._due: list[tuple[float, TopicPartition]] = []
         self._clean_up_to = {
             directory.path: offsets_if_sound(directory.files, directory.path / CLEANER_CHECKPOINT)
             for directory in self._directories
@@ -113,24 +115,52 @@ class Cleaner:
             _logger.error("%s: not cleaned any more: %s", log.name, error)
             self.uncleanable.add((log.topic, log.partition))
 
-    def clean(self) -> Generator[Step, None, bool]:
-        """Clean the log that needs it most, step by step; True if one was cleaned."""
-        chosen: Cleanable | None = None
-        for each in self._all_cleanable():
-            yield Step(0, None)
-            if each is not None and each.is_due and (chosen is None or each.ratio > chosen.ratio):
-                chosen = each
-        if chosen is None or chosen.log.cleaning is not None:
-            return False
-        return (yield from self._clean(chosen))
+    @property
+    def has_more(self) -> bool:
+        """True if the last look at all logs found more that are due."""
+        return bool(self._due)
 
-    def clean_at_once(self) -> bool:
-        """Clean one log that has a dirty part, due or not, in one go; False if none has."""
-        for cleanable in self._all_cleanable():
-            if cleanable is not None and cleanable.cleanable_bytes:
-                run_steps(self._clean(cleanable))
-                return True
+    def clean(self) -> Generator[Step, None, bool]:
+        """Clean the log that needs it most, step by step; True if one was cleaned.
+
+        A look at all logs chooses it, and those that come after it: thousands are not looked at
+        again for each of them.
+        """
+        if not self._due:
+            for each in self._all_cleanable():
+                yield Step(0, None)
+                if each is not None and each.is_due:
+                    self._due.append((each.ratio, (each.log.topic, each.log.partition)))
+            self._due.sort()
+        while self._due:
+            _, key = self._due.pop()
+            chosen = yield from self._looked_at(key)
+            if chosen is not None and chosen.is_due:
+                return (yield from self._clean(chosen))
         return False
+
+    def clean_all(self) -> Iterator[Step]:
+        """Clean all logs, due or not, as long as they have a dirty part."""
+        for directory in self._directories:
+            for key in list(directory.logs):
+                is_cleaned = True
+                while is_cleaned:
+                    chosen = yield from self._looked_at(key)
+                    is_cleaned = chosen is not None and chosen.cleanable_bytes > 0
+                    if chosen is not None and is_cleaned:
+                        is_cleaned = yield from self._clean(chosen)
+
+    def _looked_at(self, key: TopicPartition) -> Generator[Step, None, Cleanable | None]:
+        """The dirty part of one log as it is now, if it has one."""
+        found: Cleanable | None = None
+        for directory in self._directories:
+            log = directory.logs.get(key)
+            if log is not None and directory.failure is None:
+                clean_up_to = self._clean_up_to[directory.path].get(key)
+                for each in self._cleanable(key, log, clean_up_to):
+                    yield Step(0, None)
+                    found = each or found
+        return found
 
     def _clean(self, cleanable: Cleanable) -> Generator[Step, None, bool]:
         from kafkalite.log.compaction import CleaningAborted, Compaction  # not at a start

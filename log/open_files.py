@@ -3,7 +3,8 @@
 A broker with 10,000 partitions has more segments than a process may have descriptors. A `LogFile`
 opens itself when it is first read or written. When too many are open, `OpenFiles` closes those that
 were not used lately. A `FileSlice` on its way to a client holds its file open (`retain`,
-`release`), past the segment's deletion.
+`release`), past the segment's deletion. The brokers of one process share the descriptors: one that
+takes another's place opens its files while the other's are still open.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import resource
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Protocol, Self
+from weakref import ref
 
 from kafkalite.log import page_cache
 from kafkalite.log.files import FILES, Files, write_all
@@ -37,11 +39,17 @@ class SegmentWatcher(Protocol):
 
 
 class OpenFiles:
-    """The files that are open now: at most `limit`, unless more are being sent."""
+    """The files that are open now: at most `limit`, unless more are being sent.
+
+    Without a limit of its own it has what others of this process leave of `default_limit`.
+    """
 
     def __init__(self, limit: int | None = None, files: Files = FILES) -> None:
         self.files = files
-        self.limit = default_limit() if limit is None else limit
+        self._limit = default_limit() if limit is None else limit
+        self._is_sharing = limit is None
+        if self._is_sharing:
+            _sharing.append(ref(self, _sharing.remove))
         # Told by every log whose files these are.
         self.segment_watcher: SegmentWatcher | None = None
         self._open: dict[LogFile, None] = {}
@@ -49,13 +57,26 @@ class OpenFiles:
     def __len__(self) -> int:
         return len(self._open)
 
+    @property
+    def limit(self) -> int:
+        """The most that may be open now. Others' files stay open: another thread may use them."""
+        if not self._is_sharing:
+            return self._limit
+        # A copy: brokers are opened in threads, too.
+        sharing = [each() for each in list(_sharing)]
+        others = sum(len(each) for each in sharing if each is not None and each is not self)
+        return max(_FEWEST_OPEN_FILES, self._limit - others)
+
     def opened(self, file: LogFile) -> None:
         """Take note of a file that was just opened, and close others if there are too many."""
         self._open[file] = None
+        if len(self._open) <= _FEWEST_OPEN_FILES and self._is_sharing:
+            return
+        limit = self.limit
         # A file that was used since the last look is spared once ("second chance"). This is nearly
         # least recently used, and using a file costs one assignment only.
         for _ in range(2 * len(self._open)):
-            if len(self._open) <= self.limit:
+            if len(self._open) <= limit:
                 return
             oldest = next(iter(self._open))
             del self._open[oldest]
@@ -67,6 +88,10 @@ class OpenFiles:
 
     def closed(self, file: LogFile) -> None:
         self._open.pop(file, None)
+
+
+# All that share the process's descriptors.
+_sharing: Final[list[ref[OpenFiles]]] = []
 
 
 class LogFile:

@@ -21,6 +21,8 @@ class Segments:
         # Base offsets of the segments with aborted transactions; the active one may come to have
         # some at any time.
         self._aborting: list[int] = []
+        # Counts up when segments are taken out or replaced: their files may be gone then.
+        self.removed_count = 0
 
     def __len__(self) -> int:
         return len(self._segments)
@@ -46,6 +48,7 @@ class Segments:
         i = bisect_left(self._base_offsets, segment.base_offset)
         if i < len(self._base_offsets) and self._base_offsets[i] == segment.base_offset:
             self._segments[i] = segment
+            self.removed_count += 1
         else:
             self._base_offsets.insert(i, segment.base_offset)
             self._segments.insert(i, segment)
@@ -64,6 +67,7 @@ class Segments:
     def take_oldest(self, count: int) -> list[LogSegment]:
         """Take out so many segments, but not the active one."""
         count = min(count, len(self) - 1)
+        self.removed_count += count > 0
         taken = self._segments[:count]
         del self._base_offsets[:count], self._segments[:count]
         del self._aborting[: bisect_left(self._aborting, self._base_offsets[0])]
@@ -72,6 +76,7 @@ class Segments:
     def remove(self, segment: LogSegment) -> None:
         i = bisect_left(self._base_offsets, segment.base_offset)
         assert self._segments[i] is segment
+        self.removed_count += 1
         del self._base_offsets[i], self._segments[i]
         i = bisect_left(self._aborting, segment.base_offset)
         if i < len(self._aborting) and self._aborting[i] == segment.base_offset:

@@ -23,11 +23,11 @@ from kafkalite.config import BrokerConfig
 from kafkalite.control.clock import ClusterClock
 from kafkalite.control.core import Core
 from kafkalite.control.faults.disk import FaultyFiles
-from kafkalite.control.forgetting import TRASH, emptied, forgetting, removed
+from kafkalite.control.forgetting import TRASH, emptied, forgetting, freeing, removed
 from kafkalite.control.spare import Spare, if_it_can_be
 from kafkalite.control.spy.spy import Spy
 from kafkalite.log.files import FILES, UnsyncedFiles
-from kafkalite.log.loggers import lines_are_about, logger_of, name_within
+from kafkalite.log.loggers import lines_are_about, name_within
 from kafkalite.requests.slices import in_slices_of_task
 from kafkalite.server.listener import (
     Listener,
@@ -42,9 +42,7 @@ if TYPE_CHECKING:
     from kafkalite.control.clusters import Clusters
     from kafkalite.control.faults.faults import Faults
 
-logger = logger_of(__name__)
-
-# The loop has this long for what was waiting before a broker is forgotten.
+# The loop has this long for what was waiting before a broker goes.
 _FORGET_AFTER_SECONDS: Final = 0.05
 # The cluster of a process that is there first.
 DEFAULT: Final = "default"
@@ -67,8 +65,7 @@ class ControlledCluster:
         loop: Loop | None = None,
     ) -> None:
         self.name, self.log_name, self.within = name, "", ""
-        self.loop, self.root = loop, root
-        self._config = config
+        self.loop, self.root, self._config = loop, root, config
         self._keeps_directory = keeps_directory
         is_synced = keeps_directory or config.boolean("kafkalite.durable")
         self.files = FaultyFiles(FILES if is_synced else UnsyncedFiles())
@@ -86,8 +83,7 @@ class ControlledCluster:
         self.spy = Spy(self)
         self._metrics_port: str | None = None
         self._fill: Callable[[Path], None] | None = None
-        self.ended = trio.Event()
-        self.resets = 0
+        self.ended, self.resets = trio.Event(), 0
         # Another number once it has other data; those who are told when another broker begins.
         self.data_number = 0
         self.turn = trio.Lock()  # of verbs.Verb.takes_turns
@@ -108,7 +104,7 @@ class ControlledCluster:
 
     @property
     def cluster_id(self) -> str | None:
-        """Its id; None before `open` where chance decides."""
+        """None before `open` where chance decides."""
         return self._cluster_id
 
     @property
@@ -187,12 +183,17 @@ class ControlledCluster:
         """A broker, open and not serving yet."""
         if directory is None:
             directory = self._new_directory()
-        config = self._config_for(directory)
-        broker = Broker(
-            config, clock=clock, files=self.files, listeners=list(listeners), loop=self.loop
-        )
+        config, told = self._config_for(directory), list(listeners)
+        broker = Broker(config, clock=clock, files=self.files, listeners=told, loop=self.loop)
         broker.__enter__()
         return Core(broker, clock, directory)
+
+    async def _opened(
+        self, listeners: list[Listener], clock: ClusterClock, directory: Path | None
+    ) -> Core:
+        """The same in a thread: there may be thousands of logs."""
+        opening = partial(self._open, listeners=listeners, clock=clock, directory=directory)
+        return await trio.to_thread.run_sync(opening)
 
     def _config_for(self, directory: Path) -> BrokerConfig:
         changes = {} if self._keeps_directory else {"log.dirs": str(directory)}
@@ -227,6 +228,8 @@ class ControlledCluster:
             core.broker.__exit__(None, None, None)
             core.silent.set()
             core.ended.set()
+        if self.name != DEFAULT or not self.stopping.is_set():  # else the process ends
+            await in_slices_of_task(freeing(core.broker))
         if core.is_replaced and not self._keeps_directory:
             await removed(core.directory)
 
@@ -317,10 +320,10 @@ class ControlledCluster:
         elif old.broker.metrics is not None:
             # The port of the metrics is to be free for the new broker.
             await self._end(old)
-        takes_spare = directory is None and clock is not old.clock
-        new = self._spare.take(listeners) if takes_spare else None
+        is_plain = directory is None and clock is not old.clock
+        new = self._spare.take(listeners) if is_plain else None
         if new is None:
-            new = self._open(listeners=listeners, clock=clock, directory=directory)
+            new = await self._opened(listeners, clock, directory)
         self.data_number += 1
         self._begin(new)
         # From here on nothing from before reaches what comes after.
@@ -362,7 +365,7 @@ class ControlledCluster:
             await old.ended.wait()
             clock = old.clock
             clock.forget_subscribers()
-            self._begin(self._open(listeners=listeners, clock=clock, directory=old.directory))
+            self._begin(await self._opened(listeners, clock, old.directory))
         self.spy.events.put("cluster.restarted", "as after kill -9" if unclean else "")
         await self._nursery.start(self._serve, self._core)
 

@@ -18,21 +18,17 @@ from msgspec import Struct
 
 from kafkalite.config import BrokerConfig, ConfigError
 from kafkalite.control import snapshots
-from kafkalite.control.answers import SnapshotView
 from kafkalite.control.cluster import DEFAULT, ControlledCluster
 from kafkalite.control.durations import seconds
 from kafkalite.control.forgetting import removed
+from kafkalite.control.kept_snapshots import KeptSnapshots
 from kafkalite.control.problems import Problem, not_found
 from kafkalite.control.questions import CreateCluster
 from kafkalite.control.ready import Ready
-from kafkalite.log.errors import InconsistentDataDirectory
 from kafkalite.log.loggers import lines_about, name_within
 from kafkalite.log.meta_properties import random_id
 from kafkalite.server.listener import StartError
-from kafkalite.wire.errors import KafkaError
 
-# It is made in memory, and unpacked on the disk.
-MOST_EXPORTED_BYTES: Final = 512 << 20
 _LOOK_FOR_IDLE_SECONDS: Final = 5.0
 # A spare cluster is closed when none was asked for in this time.
 _READY_SECONDS: Final = 60.0
@@ -61,14 +57,14 @@ def _let_go(cluster: ControlledCluster) -> None:
     shutil.rmtree(cluster.root, ignore_errors=True)
 
 
-class Clusters:
+class Clusters(KeptSnapshots):
     """`root` has a directory for each cluster, and the snapshots beside them."""
 
     def __init__(self, default: ControlledCluster, root: Path, config: BrokerConfig) -> None:
         """`config` is the default cluster's. Raises ConfigError."""
+        super().__init__(root)
         self._default = default
         self._config = config
-        self._root = root
         self._most = config.integer("kafkalite.clusters.max")
         self._ports: Ports | None = None
         if (ports := config.string("kafkalite.clusters.ports")) is not None:
@@ -92,7 +88,7 @@ class Clusters:
         try:
             async with trio.open_nursery() as self._nursery:
                 # A process that was killed has left them behind.
-                for path in sorted(self._clusters.glob("*")):
+                for path in (*self._clusters.glob("*"), *self._taken.glob("*")):
                     self._nursery.start_soon(removed, path)
                 await self._nursery.start(self._default.run)
                 self._nursery.start_soon(self._end_idle_ones)
@@ -283,82 +279,12 @@ class Clusters:
                 elif now - made.last_seen > made.idle_seconds:
                     await self.delete(name)
 
-    # Snapshots, which belong to all clusters
-
     @property
     def _clusters(self) -> Path:
         """The directory with one for each cluster that was made."""
         return self._root / "clusters"
 
-    @property
-    def _snapshots(self) -> Path:
-        return self._root / "snapshots"
-
-    def _snapshot(self, name: str) -> Path:
-        path = self._snapshots / name
-        if not path.is_dir():
-            raise not_found("snapshot", name, hint="`snapshots` lists those there are")
-        return path
-
-    async def save(self, cluster: ControlledCluster, name: str) -> SnapshotView:
-        """Keep a cluster's data under a name; another of that name is replaced. Raises
-        Problem.
-        """
-        self._snapshots.mkdir(parents=True, exist_ok=True)
-        try:
-            plan = snapshots.prepare(cluster.broker)
-            return await trio.to_thread.run_sync(snapshots.carry_out, plan, self._snapshots / name)
-        except (KafkaError, OSError) as error:
-            raise Problem("refused", f"no snapshot was taken: {error}") from None
-
-    async def export(self, cluster: ControlledCluster) -> bytes:
-        """A cluster's data as a tar file. Raises Problem."""
-        name = f"export-{random_id()}"
-        await self.save(cluster, name)
-        try:
-            return await self.archived(name)
-        finally:
-            await self.delete_snapshot(name)
-
-    async def archived(self, name: str) -> bytes:
-        """A snapshot as a tar file. Raises Problem."""
-        from kafkalite.control import archives
-
-        path = self._snapshot(name)
-        size = snapshots.view(path).size_bytes
-        if size > MOST_EXPORTED_BYTES:
-            most = MOST_EXPORTED_BYTES >> 20
-            raise Problem("too_large", f"an export may have {most} MiB", value=size)
-        return await trio.to_thread.run_sync(archives.packed, path)
-
-    @property
-    def uploads(self) -> Path:
-        """The directory for what is on its way in; on the same disk as the snapshots."""
-        return self._root / "uploads"
-
-    async def import_snapshot(self, name: str, archive: Path) -> SnapshotView:
-        """Make a snapshot of a tar file. Raises Problem."""
-        from kafkalite.control import archives
-
-        fresh = self.uploads / random_id()
-
-        def unpacked() -> SnapshotView:
-            archives.unpack(archive, fresh, MOST_EXPORTED_BYTES)
-            self._try(fresh)
-            self._snapshots.mkdir(parents=True, exist_ok=True)
-            return snapshots.put(fresh, self._snapshots / name)
-
-        try:
-            return await trio.to_thread.run_sync(unpacked)
-        except archives.NoArchiveError as error:
-            raise Problem("invalid_archive", f"this is no snapshot: {error}") from None
-        except (StartError, InconsistentDataDirectory, OSError) as error:
-            raise Problem("refused", f"no snapshot was made: {error}") from None
-        finally:
-            with trio.CancelScope(shield=True):
-                await trio.to_thread.run_sync(shutil.rmtree, fresh, True)
-
-    def _try(self, snapshot: Path) -> None:
+    def try_snapshot(self, snapshot: Path) -> None:
         """Open a snapshot as a cluster does that begins with it. Raises StartError and OSError."""
         with TemporaryDirectory(dir=self.uploads, ignore_cleanup_errors=True) as root:
             cluster = self._new(CreateCluster(), Path(root))
@@ -366,32 +292,3 @@ class Clusters:
             cluster.begin_with(lambda directory: snapshots.unfold(snapshot, directory, cluster_id))
             cluster.open()
             cluster.close()
-
-    async def restore(
-        self, cluster: ControlledCluster, name: str, *, sets_clock: bool = False
-    ) -> None:
-        """Have a cluster go on from a snapshot, of another one perhaps. Raises Problem.
-
-        `sets_clock`: it is the time of the snapshot then.
-        """
-        now_ms = snapshots.clock_ms(self._snapshot(name)) if sets_clock else None
-        if sets_clock and now_ms is None:
-            raise Problem("conflict", f"snapshot {name!r} does not tell its time", value=name)
-        await cluster.replace_data(self.filling(cluster, name), now_ms)
-
-    def filling(self, cluster: ControlledCluster, name: str) -> Callable[[Path], None]:
-        """Makes a data directory of a cluster of a snapshot. Raises Problem."""
-        source = self._snapshot(name)
-        cluster_id = cluster.broker.services.cluster.cluster_id
-        return lambda directory: snapshots.unfold(source, directory, cluster_id)
-
-    def snapshots(self) -> list[SnapshotView]:
-        """All snapshots."""
-        if not self._snapshots.is_dir():
-            return []
-        return [snapshots.view(each) for each in sorted(self._snapshots.iterdir())]
-
-    async def delete_snapshot(self, name: str) -> None:
-        """Forget a snapshot. Raises Problem."""
-        path = self._snapshot(name)
-        await trio.to_thread.run_sync(shutil.rmtree, path)

@@ -21,27 +21,35 @@ if TYPE_CHECKING:
     from kafkalite.broker import Broker
 
 TRASH: Final = ".trash-"
+_FREED_AT_ONCE: Final = 32
 # Belongs to other clusters: it stays in a data directory that is emptied.
 _OTHERS: Final = ".kafkalite"
-_FREED_AT_ONCE: Final = 32
 
 
 def forgetting(broker: Broker) -> Steps[None]:
     """The steps. After the first one, its ports and its directories are free for another."""
-    services = broker.services
     if broker.metrics is not None:
         broker.metrics.close()
-    steps = services.logs.abandoning()
+    steps = broker.services.logs.abandoning()
     next(steps)
     broker.controller.end()
     yield
+    yield from steps
+
+
+def freeing(broker: Broker) -> Steps[None]:
+    """Free what a broker that has ended was made of. It is in cycles, and the collector is kept
+    from most of it: it would stay until the process ends."""
+    services = broker.services
     for topic in services.topics.all():
-        topic.partitions.clear()
-        yield
-    for _ in steps:
+        for some in (topic.partitions, topic.states):
+            while some:
+                del some[-_FREED_AT_ONCE:]
+                yield
         yield
     image = services.cluster.image
     parts: tuple[MutableMapping[Any, Any], ...] = (
+        *(directory.logs for directory in services.logs.manager.directories),
         image.topics,
         image.topics_by_id,
         image.topics_by_unified_name,

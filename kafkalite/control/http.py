@@ -20,10 +20,11 @@ import msgspec
 import trio
 
 from kafkalite.control.answers import Written
-from kafkalite.control.clusters import MOST_EXPORTED_BYTES, Clusters
+from kafkalite.control.clusters import Clusters
 from kafkalite.control.conversion import converted
 from kafkalite.control.encoding import encoded
 from kafkalite.control.guard import LOOPBACK
+from kafkalite.control.kept_snapshots import MOST_EXPORTED_BYTES
 from kafkalite.control.problems import Problem
 from kafkalite.control.uploads import spooled
 from kafkalite.control.verbs import EVENT_STREAM, VERBS, Verb

@@ -200,7 +200,7 @@ async def test_a_sweep_over_very_many_offsets_lets_others_have_their_turn(autoju
 
     class Looking(trio.abc.Instrument):
         def after_task_step(self, task):
-            left.append(len(world.coordinator.interventions.committed_offsets()))
+            left.append(sum(map(len, world.coordinator.interventions.committed_offsets())))
 
     trio.lowlevel.add_instrument(looking := Looking())
     await trio.sleep(0.02 * DAY)

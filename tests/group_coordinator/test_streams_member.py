@@ -40,16 +40,16 @@ def around(
     standby_here: frozenset[int] = frozenset(),
 ) -> Surroundings:
     def process(task: TaskId) -> str | None:
-        if task.partition in elsewhere:
+        if task[1] in elsewhere:
             return "other"
-        return "mine" if task.partition in here else None
+        return "mine" if task[1] in here else None
 
     return Surroundings(
         target=target,
         target_epoch=epoch,
         owned=owned,
         active_process=process,
-        has_standby=lambda task, process_id: task.partition in standby_here,
+        has_standby=lambda task, process_id: task[1] in standby_here,
         has_warmup=lambda task, process_id: False,
     )
 
@@ -130,9 +130,9 @@ def test_a_standby_waits_for_the_active_task_of_its_process_only() -> None:
 
 def test_since_when_it_has_a_task() -> None:
     got = member(assigned=has(0, epoch=2), pending_revocation=has(3, epoch=1))
-    epochs = [got.assignment_epoch(TaskId("0", index)) for index in (0, 3, 4)]
+    epochs = [got.assignment_epoch(("0", index)) for index in (0, 3, 4)]
     assert epochs == [2, 1, None]
-    assert replace(got, assigned=AssignedTasks()).assignment_epoch(TaskId("0", 0)) is None
+    assert replace(got, assigned=AssignedTasks()).assignment_epoch(("0", 0)) is None
 
 
 def test_a_standby_becomes_active_step_by_step() -> None:

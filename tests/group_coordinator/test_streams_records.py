@@ -6,7 +6,7 @@ from kafkalite.group_coordinator import streams_records
 from kafkalite.group_coordinator.modern_member import MemberState
 from kafkalite.group_coordinator.streams_group import StreamsGroup
 from kafkalite.group_coordinator.streams_member import StreamsMember
-from kafkalite.group_coordinator.streams_tasks import AssignedTasks, TaskId, Tasks
+from kafkalite.group_coordinator.streams_tasks import AssignedTasks, Tasks
 from kafkalite.wire.messages.stored.streams_group_current_member_assignment import (
     StreamsGroupCurrentMemberAssignmentValue,
     TaskIds,
@@ -68,15 +68,15 @@ def test_all_comes_back() -> None:
 def test_which_process_has_what() -> None:
     group = full()
     for partition in (1, 2, 7):
-        assert group.processes.active_process(TaskId("0", partition)) == "p"
-    assert group.processes.active_process(TaskId("0", 3)) is None
-    assert group.processes.has_standby(TaskId("1", 2), "p")
-    assert group.processes.has_standby(TaskId("1", 8), "p"), "not given up yet"
-    assert not group.processes.has_standby(TaskId("1", 2), "q")
-    assert group.processes.has_warmup(TaskId("2", 3), "p")
+        assert group.processes.active_process(("0", partition)) == "p"
+    assert group.processes.active_process(("0", 3)) is None
+    assert group.processes.has_standby(("1", 2), "p")
+    assert group.processes.has_standby(("1", 8), "p"), "not given up yet"
+    assert not group.processes.has_standby(("1", 2), "q")
+    assert group.processes.has_warmup(("2", 3), "p")
     through_the_log(group, *streams_records.RECORDS.no_member("app", "m"))
-    assert group.processes.active_process(TaskId("0", 1)) is None
-    assert not group.processes.has_standby(TaskId("1", 2), "p")
+    assert group.processes.active_process(("0", 1)) is None
+    assert not group.processes.has_standby(("1", 2), "p")
     assert (group.members, group.targets) == ({}, {})
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from kafkalite.group_coordinator.streams_tasks import (
     AssignedTasks,
-    TaskId,
     Tasks,
     listed,
     partitions_of,
@@ -88,7 +87,7 @@ def test_tasks_of_messages() -> None:
     listed = [TaskIds(subtopology_id="0", partitions=[2, 1]), TaskIds(subtopology_id="1")]
     assert partitions_of(listed) == {"0": frozenset({1, 2})}
     assert partitions_of(None) == {}
-    assert sorted(task_ids({"0": [1, 2]})) == [TaskId("0", 1), TaskId("0", 2)]
+    assert sorted(task_ids({"0": [1, 2]})) == [("0", 1), ("0", 2)]
 
 
 def test_tasks_in_messages_are_in_order() -> None:

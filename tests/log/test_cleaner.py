@@ -1,5 +1,6 @@
 """The cleaner chooses logs and their cleanable parts, remembers, and leaves damaged logs alone."""
 
+from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -175,6 +176,56 @@ def test_to_choose_among_very_many_logs_takes_small_steps(tmp_path: Path) -> Non
         assert count >= MANY
         assert longest < MOST_SECONDS
         empty(directory)
+
+
+@pytest.mark.parametrize("is_asked_for", [False, True])
+def test_many_dirty_logs_are_looked_at_once_and_not_again_for_each(
+    tmp_path: Path, disk: Disk, is_asked_for: bool
+) -> None:
+    """`is_asked_for`: all are cleaned, due or not."""
+    with opened(tmp_path) as directory:
+        logs = [directory.open_log("t", number, COMPACT) for number in range(30)]
+        for log in logs:
+            for i in range(30):
+                put(disk, log, (b"k", b"%d" % i))
+        cleaner = Cleaner([directory])
+        steps = 0
+        if is_asked_for:
+            for step in cleaner.clean_all():
+                steps += 1
+                if step.work is not None:
+                    step.work()
+        else:
+            assert cleaner.has_more is False
+            run = count_steps(cleaner)
+            is_cleaned = True
+            while is_cleaned:
+                is_cleaned, taken = next(run)
+                steps += taken
+            assert cleaner.has_more is False
+        assert all(log.segments.first.size < 200 for log in logs)
+        alone = tmp_path / "alone"
+        with opened(alone) as other:
+            log = other.open_log("t", 0, COMPACT)
+            for i in range(30):
+                put(disk, log, (b"k", b"%d" % i))
+            of_one = next(count_steps(Cleaner([other])))[1]
+        assert steps < 30 * (of_one + 10)
+
+
+def count_steps(cleaner: Cleaner) -> Iterator[tuple[bool, int]]:
+    """Clean again and again: tells whether a log was cleaned, and the steps that it took."""
+    while True:
+        steps, run = 0, cleaner.clean()
+        while True:
+            try:
+                step = next(run)
+            except StopIteration as done:
+                yield done.value, steps
+                break
+            steps += 1
+            if step.work is not None:
+                step.work()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,13 @@ from typing import Any
 import pytest
 
 from kafkalite.log.config import LogConfig
-from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles, close_slices
+from kafkalite.log.open_files import (
+    FileSlice,
+    LogFile,
+    OpenFiles,
+    close_slices,
+    default_limit,
+)
 from tests.log.directories import append, opened
 
 
@@ -47,6 +53,32 @@ def made(tmp_path: Path, open_files: OpenFiles, count: int) -> list[LogFile]:
         path.write_bytes(b"%d" % i * 10)
         files.append(LogFile(path.parent, path.name, open_files))
     return files
+
+
+def test_brokers_of_one_process_share_its_descriptors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A successor opens its files while those of the other are still open."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (200, 200))
+    first, second = OpenFiles(), OpenFiles()
+    theirs = made(tmp_path, first, 150)
+    for file in theirs:
+        file.descriptor()
+    ours = made(tmp_path, second, 150)
+    for file in ours:
+        file.descriptor()
+    assert len(first) == 100
+    assert len(second) == 16
+    for file in theirs:
+        file.close()
+    for file in ours:
+        file.descriptor()
+    assert len(second) == 100
+    for file in ours:
+        file.close()
+    del theirs, first, file
+    gc.collect()
+    assert second.limit == 100
 
 
 def test_a_slice_of_a_file_that_is_gone_is_refused_and_nothing_else(
@@ -169,4 +201,4 @@ def test_a_renamed_file_is_the_same(tmp_path: Path) -> None:
 
 def test_half_of_the_descriptors_are_for_files() -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    assert OpenFiles().limit == max(16, soft // 2)
+    assert default_limit() == max(16, soft // 2)

@@ -70,7 +70,7 @@ async def delete_cluster(clusters: Clusters, request: ClusterName) -> Nothing:
 
 async def list_snapshots(clusters: Clusters, request: Page) -> list[SnapshotView]:
     """All snapshots, of whatever cluster, by their names."""
-    return page_by_name(clusters.snapshots(), request, lambda each: each.snapshot)
+    return page_by_name(await clusters.snapshots(), request, lambda each: each.snapshot)
 
 
 async def delete_snapshot(clusters: Clusters, request: SnapshotName) -> Nothing:

@@ -35,9 +35,10 @@ from kafkalite.control.lifecycle import (
 from kafkalite.control.paging import Page, page_by_name, page_in_order
 from kafkalite.control.problems import Problem, not_found
 from kafkalite.control.questions import Advance, Nothing, Skew, Wait
-from kafkalite.control.views import partition_of, topic_of, topic_view
+from kafkalite.control.views import partition_of, topic_of, viewing
 from kafkalite.control.waits import wait_for
 from kafkalite.replica.partition import Partition
+from kafkalite.requests.slices import in_slices_of_task
 
 _LONGEST_WAIT_SECONDS = 3600.0
 _YEAR_10_000_MS: Final = 253_402_300_800_000
@@ -195,7 +196,7 @@ async def move_leader(cluster: ControlledCluster, request: MoveLeader) -> TopicV
     for partition, leader in leaders:
         if leader != partition.leader_id:
             cluster.broker.controller.move_leader(partition.topic_id, partition.index, leader)
-    return topic_view(topic_of(cluster.broker, request.topic))
+    return await in_slices_of_task(viewing(topic_of(cluster.broker, request.topic)))
 
 
 def _new_leader(partition: Partition, wanted: int | None) -> int:
@@ -257,7 +258,7 @@ async def show_clock(cluster: ControlledCluster, request: Nothing) -> ClockView:
         frozen=clock.is_frozen,
         ahead_ms=clock.ahead_ms,
         skew_ms=clock.skew_ms,
-        due=due_next(cluster.broker, clock),
+        due=await in_slices_of_task(due_next(cluster.broker, clock)),
     )
 
 
@@ -275,7 +276,7 @@ async def advance_clock(cluster: ControlledCluster, request: Advance) -> Advance
     elif request.to is not None:
         by_ms = request.to - clock.now_ms()
     else:
-        due = due_next(cluster.broker, clock, limit=1)
+        due = await in_slices_of_task(due_next(cluster.broker, clock, limit=1))
         by_ms = max(0, due[0].at_ms - clock.now_ms() + 1) if due else 0
     if by_ms < 0:
         raise Problem(

@@ -22,11 +22,12 @@ from kafkalite.control.questions import (
 )
 from kafkalite.control.record_reading import records_of, view
 from kafkalite.control.record_writing import writing
-from kafkalite.control.views import partition_of, topic_of, topic_view, viewing
+from kafkalite.control.views import partition_of, topic_of, viewing
 from kafkalite.replica import record_removal
+from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import NewTopic
 from kafkalite.requests.purgatory import Watchers
-from kafkalite.requests.slices import in_slices_of_task, mapped_in_steps
+from kafkalite.requests.slices import in_slices_of_task, mapped, mapped_in_steps
 from kafkalite.wire.errors import KafkaError
 
 
@@ -39,7 +40,7 @@ async def list_topics(cluster: ControlledCluster, request: Page) -> list[TopicVi
 
 async def show_topic(cluster: ControlledCluster, request: TopicName) -> TopicView:
     """One topic with its partitions."""
-    return topic_view(topic_of(cluster.broker, request.topic))
+    return await in_slices_of_task(viewing(topic_of(cluster.broker, request.topic)))
 
 
 async def create_topic(cluster: ControlledCluster, request: CreateTopic) -> TopicView:
@@ -54,7 +55,7 @@ async def create_topic(cluster: ControlledCluster, request: CreateTopic) -> Topi
         cluster.broker.services.topics.create(new)
     except KafkaError as error:
         raise refused(error, f"topic {request.topic} is not created") from None
-    return topic_view(topic_of(cluster.broker, request.topic))
+    return await in_slices_of_task(viewing(topic_of(cluster.broker, request.topic)))
 
 
 async def delete_topic(cluster: ControlledCluster, request: TopicName) -> Nothing:
@@ -71,7 +72,7 @@ async def lose_records(cluster: ControlledCluster, request: LoseRecords) -> Topi
         record_removal.lose_records(partition, request.to)
     except KafkaError as error:
         raise refused(error, f"{request.topic}-{request.partition} loses nothing") from None
-    return topic_view(topic_of(cluster.broker, request.topic))
+    return await in_slices_of_task(viewing(topic_of(cluster.broker, request.topic)))
 
 
 async def make_gap(cluster: ControlledCluster, request: GapInTopic) -> TopicView:
@@ -83,22 +84,26 @@ async def make_gap(cluster: ControlledCluster, request: GapInTopic) -> TopicView
         record_removal.remove_records(partition.log, request.first, request.end)
     except KafkaError as error:
         raise refused(error, f"{request.topic}-{request.partition} gets no gap") from None
-    return topic_view(topic_of(cluster.broker, request.topic))
+    return await in_slices_of_task(viewing(topic_of(cluster.broker, request.topic)))
 
 
 async def roll_topic(cluster: ControlledCluster, request: TopicName) -> TopicView:
     """Begin a new segment in each partition that has records in its last one."""
     topic = topic_of(cluster.broker, request.topic)
-    for partition in topic.partitions:
-        try:
-            partition.log.check_online()
-            partition.log.roll()
-        except KafkaError as error:
-            raise refused(error, f"{topic.name}-{partition.index} is not rolled") from None
-        except OSError as error:
-            failed = partition.log.storage_error(error)
-            raise refused(failed, f"{topic.name}-{partition.index} is not rolled") from None
-    return topic_view(topic)
+    await in_slices_of_task(mapped(_roll, list(topic.partitions)))
+    return await in_slices_of_task(viewing(topic))
+
+
+def _roll(partition: Partition) -> None:
+    """Raises Problem."""
+    try:
+        partition.log.check_online()
+        partition.log.roll()
+    except KafkaError as error:
+        raise refused(error, f"{partition.topic}-{partition.index} is not rolled") from None
+    except OSError as error:
+        failed = partition.log.storage_error(error)
+        raise refused(failed, f"{partition.topic}-{partition.index} is not rolled") from None
 
 
 async def clean(cluster: ControlledCluster, request: Nothing) -> Cleaned:
@@ -106,10 +111,9 @@ async def clean(cluster: ControlledCluster, request: Nothing) -> Cleaned:
     interval.
     """
     logs = cluster.broker.services.logs.manager.logs
-    before = sum(log.log_start_offset for log in logs)
-    cluster.broker.background.clean_now()
-    logs = cluster.broker.services.logs.manager.logs
-    return Cleaned(sum(log.log_start_offset for log in logs) - before)
+    starts = await in_slices_of_task(mapped(lambda log: (log, log.log_start_offset), logs))
+    await in_slices_of_task(cluster.broker.background.cleaning_now())
+    return Cleaned(sum(log.log_start_offset - start for log, start in starts))
 
 
 # Records

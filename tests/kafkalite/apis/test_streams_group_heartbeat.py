@@ -17,6 +17,7 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
 from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.kafkalite.apis.streams_member import active, going_on, joining
 from tests.kafkalite.group_requests import find
+from tests.kafkalite.longest_turn import longest_turn
 
 MISSING_INTERNAL_TOPICS = 3
 
@@ -107,3 +108,16 @@ async def test_a_member_with_another_epoch_is_fenced(clients: Any) -> None:
     assert (again.member_epoch, again.active_tasks) == (epoch, None)
     ahead = await client.ask(going_on(epoch + 1, **tasks))
     assert ahead.error_code == ErrorCode.FENCED_MEMBER_EPOCH
+
+
+async def test_ten_thousand_tasks_are_given_out_while_others_are_served(clients: Any) -> None:
+    clients.broker.create_topic("words", partitions=10_000)
+    client = await clients.connect()
+    await find(client)
+    words = Topology(subtopologies=[Subtopology(subtopology_id="0", source_topics=["words"])])
+    with longest_turn() as turn:
+        for name in ("first", "second", "third"):
+            answer = await client.ask(joining(words, member_id=name, process_id=name))
+            assert answer.error_code == ErrorCode.NONE
+            assert len(active(answer).get("0", [])) == (10_000 if name == "first" else 0)
+    assert turn.seconds < 0.02

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,10 @@ from kafkalite.control.advance import advance
 from kafkalite.control.clock import ClusterClock
 from kafkalite.control.due import due_next
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
+from kafkalite.group_coordinator.offset_api import OffsetRequests
+from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.replica.topics import NewTopic
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.record_batch import Record, build_batch
 from tests.kafkalite.apis.share_member import ACCEPT, Member, configure, initialize, produce
@@ -149,7 +152,7 @@ async def test_a_transaction_times_out_and_is_named(tmp_path: Path) -> None:
             {"t": (0,)},
             client_version=2,
         )
-        assert due_next(broker, clock)[0].what == "timeout of the transaction of billing-0"
+        assert at_once(due_next(broker, clock))[0].what == "timeout of the transaction of billing-0"
         assert (await advance(broker, clock, 59_000)).aborted == []
         done = await advance(broker, clock, 2_000)
         assert done.aborted == ["billing-0"]
@@ -247,3 +250,23 @@ async def test_delegation_tokens_end_and_are_named() -> None:
         assert [each.what for each in done.fired] == [f"delegation token {short.token_id} ended"]
         left = (await describe(alice, everything=True)).tokens
         assert [each.token_id for each in left] == [long.token_id]
+
+
+async def test_a_long_jump_looks_at_many_offsets_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not once for each sweep that would have come meanwhile."""
+    looks: list[object] = []
+    whole = OffsetRequests.expire
+
+    def counted(self: OffsetRequests, shard: Shard) -> Iterator[tuple[int, Group | None]]:
+        looks.append(shard)
+        return whole(self, shard)
+
+    async with test_broker() as running:
+        k: Any = running.asynchronous
+        await k.create_topic("orders", partitions=20)
+        for number in range(20):
+            await k.group(f"g{number}").seek("orders", 0)
+        monkeypatch.setattr(OffsetRequests, "expire", counted)
+        done = await k.clock.advance("8d")
+        assert len(done.fired) == 400
+        assert len(looks) <= 3 * len(set(map(id, looks)))

@@ -16,7 +16,6 @@ import trio
 from kafkalite.client.async_kit import AsyncKit
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.config import BrokerConfig, ConfigError
-from kafkalite.control import clusters as module
 from kafkalite.control.archives import packed
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
@@ -174,11 +173,11 @@ async def test_a_deleted_cluster_leaves_nothing(broker: broker) -> None:
 async def test_snapshots_belong_to_all_clusters(broker: broker) -> None:
     clusters = clusters_of(broker)
     k: Any = broker.asynchronous
-    assert clusters.snapshots() == []
+    assert await clusters.snapshots() == []
     await k.create_topic("t")
     await k.produce("t", "v")
     saved = await clusters.save(clusters.default, "one")
-    assert clusters.snapshots() == [saved]
+    assert await clusters.snapshots() == [saved]
     made = await clusters.create(CreateCluster(from_="one"))
     other = await clusters.create(CreateCluster())
     before = other.broker.services.cluster.cluster_id
@@ -190,30 +189,10 @@ async def test_snapshots_belong_to_all_clusters(broker: broker) -> None:
     ids = {each.broker.services.cluster.cluster_id for each in clusters.all()}
     assert len(ids) == 3
     await clusters.delete_snapshot("one")
-    assert clusters.snapshots() == []
+    assert await clusters.snapshots() == []
     for missing in (clusters.delete_snapshot("one"), clusters.restore(other, "one")):
         with pytest.raises(Problem, match="no snapshot 'one'"):
             await missing
-
-
-def test_an_export_is_a_data_directory_of_its_own(k: broker, tmp_path: Path) -> None:
-    k.create_topic("t")
-    k.produce("t", "v", count=3)
-    archive = k.export(tmp_path / "data.tar")
-    assert k.snapshots() == []
-    with tarfile.open(archive) as opened:
-        opened.extractall(tmp_path / "data", filter="data")
-    with broker(data_dir=tmp_path / "data") as other:
-        assert len(other.records("t", 3)) == 3
-
-
-def test_an_export_that_is_too_large_is_refused(
-    k: broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MOST_EXPORTED_BYTES", 10)
-    with pytest.raises(Problem, match="an export may have 0 MiB"):
-        k.export(tmp_path / "data.tar")
-    assert k.snapshots() == []
 
 
 def test_a_snapshot_is_made_of_an_archive(k: broker, tmp_path: Path) -> None:

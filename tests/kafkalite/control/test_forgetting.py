@@ -12,10 +12,11 @@ from kafkalite.broker import Broker
 from kafkalite.cluster.topic_creation import NewTopic
 from kafkalite.config import BrokerConfig
 from kafkalite.control import forgetting as module
-from kafkalite.control.forgetting import TRASH, emptied, forgetting, removed
+from kafkalite.control.forgetting import TRASH, emptied, forgetting, freeing, removed
 from kafkalite.log.directory_lock import is_locked_here
 from kafkalite.log.log import Log
 from kafkalite.replica.partition import Partition
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker
 from kafkalite.wire.errors import KafkaError
 from tests.kafkalite.conftest import batch
@@ -55,13 +56,15 @@ def test_no_step_closes_more_than_one_log(tmp_path: Path) -> None:
     assert open_files() <= before
 
 
-def test_what_is_forgotten_is_freed_by_no_collector(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_abandoned", [False, True])
+def test_what_has_ended_is_freed_by_no_collector(tmp_path: Path, is_abandoned: bool) -> None:
+    """It keeps from the collector what has grown large."""
     old = opened(tmp_path)
-    old.is_abandoned = True
+    old.is_abandoned = is_abandoned
     gc.disable()
     try:
-        for _ in forgetting(old):
-            pass
+        at_once(forgetting(old) if is_abandoned else old.closing())
+        at_once(freeing(old))
         names = [str(each) for each in gc.get_objects() if isinstance(each, Partition | Log)]
         assert not [name for name in names if "t-" in name]
         assert old.services.cluster.image.topics == {}

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kafkalite.control.problems import Problem
-from kafkalite.control.snapshots import carry_out, is_closed_segment, prepare, unfold, view
+from kafkalite.control.snapshot_plan import Plan, planning
+from kafkalite.control.snapshots import carry_out, closed_segments, put, unfold, view
 from kafkalite.log.files import FILES
 from kafkalite.log.log import Log
 from kafkalite.log.meta_properties import (
@@ -20,6 +21,7 @@ from kafkalite.log.meta_properties import (
     write_meta_properties,
 )
 from kafkalite.log.segment import LogSegment
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker
 from tests.kafkalite.control.clients import produced
 
@@ -146,7 +148,7 @@ def segments(directory: Path, *bases: int) -> None:
 def test_only_a_segment_that_another_follows_is_closed(tmp_path: Path) -> None:
     segments(tmp_path / "t-0", 0, 10)
     (tmp_path / "t-0" / "leader-epoch-checkpoint").write_text("0")
-    closed = {path.name for path in (tmp_path / "t-0").iterdir() if is_closed_segment(path)}
+    closed = closed_segments([path.name for path in (tmp_path / "t-0").iterdir()])
     assert closed == {f"{0:020}{suffix}" for suffix in (".log", ".index", ".timeindex")}
 
 
@@ -169,16 +171,21 @@ def test_a_snapshot_is_unfolded_without_touching_it(tmp_path: Path) -> None:
     assert read_meta_properties(snapshot, FILES) == MetaProperties("theirs", 1, "d" * 22)
 
 
+def planned(broker: broker) -> Plan:
+    return at_once(planning(broker._running))
+
+
 async def test_what_is_written_later_is_not_in_it(broker: broker, tmp_path: Path) -> None:
     """The plan says how many bytes of each file are taken: those at the moment of asking."""
     k = broker.asynchronous
     broker.create_topic("t", configs={"segment.bytes": 1 << 20})
     for value in range(12):
         await k.produce("t", f"{value:0300000}")
-    plan = prepare(broker._running)
+    plan = planned(broker)
     await k.produce("t", "later")
     target = tmp_path / "one"
-    saved = carry_out(plan, target)
+    carry_out(plan, tmp_path / "made")
+    saved = put(tmp_path / "made", target)
     assert saved == view(target)
     assert 0 < saved.linked < saved.files
     taken = sum(path.stat().st_size for path in (target / "t-0").glob("*.log"))
@@ -193,9 +200,10 @@ async def test_a_snapshot_takes_the_place_of_one_of_its_name(
 ) -> None:
     target = tmp_path / "one"
     (target / "old-0").mkdir(parents=True)
-    (tmp_path / "one.tmp" / "torn").mkdir(parents=True)  # of a process that ended in the middle
+    (tmp_path / "made" / "torn").mkdir(parents=True)  # of a try that found files gone
     broker.create_topic("t")
-    carry_out(prepare(broker._running), target)
+    carry_out(planned(broker), tmp_path / "made")
+    put(tmp_path / "made", target)
     assert (target / "t-0").is_dir()
     assert not (target / "old-0").exists()
     assert not (target / "torn").exists()

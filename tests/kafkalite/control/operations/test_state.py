@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkalite.wire.messages.metadata import MetadataRequest
 from tests.kafkalite.group_requests import join, sync, with_words
+from tests.kafkalite.longest_turn import longest_turn
 
 
 async def test_a_cluster_says_how_much_there_is(broker: test_broker, client: Any) -> None:
@@ -321,3 +323,24 @@ async def test_a_wait_says_what_it_saw(broker: test_broker, client: Any) -> None
     assert told.because.startswith("0 of 1 such requests came")
     with pytest.raises(Problem, match="timeout is 'soon'"):
         await k.wait.topic("t", timeout="soon")
+
+
+@pytest.mark.parametrize("what", ["advance", "clean", "roll", "show", "restart", "restore"])
+async def test_verbs_of_thousands_of_logs_keep_nobody_waiting(
+    broker: test_broker, what: str
+) -> None:
+    k = broker.asynchronous
+    broker.create_topic("t", partitions=2000)
+    if what == "restore":
+        await k.snapshot("s")
+    verbs: dict[str, Callable[[], Awaitable[object]]] = {
+        "advance": lambda: k.clock.advance("8d"),
+        "clean": k.clean,
+        "roll": lambda: k.ask("topics.roll", topic="t"),
+        "show": k.clock.show,
+        "restart": k.restart,
+        "restore": lambda: k.restore("s"),
+    }
+    with longest_turn() as turn:
+        await verbs[what]()
+    assert turn.seconds < 0.02
