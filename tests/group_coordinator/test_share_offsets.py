@@ -145,6 +145,16 @@ async def test_an_offset_that_is_refused_does_not_count(autojump_clock, world):
     assert described(world) == {}
 
 
+async def test_the_state_of_a_refused_offset_goes_with_the_group(autojump_clock, world):
+    world.share_states.failure = ErrorCode.FENCED_STATE_EPOCH
+    (orders,) = (topic.topic_id for topic in alter(world, 42).responses)
+    world.share_states.failure = None
+    world.share_states.kept["queue", orders, 0] = 7, 7
+    deleted = finished(world.coordinator.administration.delete_share_group(Context(), "queue"))
+    assert deleted.error_code == ErrorCode.NONE
+    assert not world.share_states.kept
+
+
 async def test_a_topic_without_partitions_is_answered_if_it_is_there(autojump_clock, world):
     answer = alter_topics(world, "nil", "orders")
     assert [(each.topic_name, each.partitions) for each in answer.responses] == [("orders", [])]

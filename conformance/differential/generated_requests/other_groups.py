@@ -77,18 +77,17 @@ def _altered(topic: object, partitions: tuple[int, ...], offset: int) -> Altered
 
 
 # Not partitions alone that a topic does not have: of the topic that is noted all the same, without
-# partitions, Apache Kafka makes an error (-1) when the group or its offsets are deleted.
+# partitions, Apache Kafka makes an error (-1) when the group or its offsets are deleted. Nor negative
+# ones: they are refused, and leave a group in its memory that no record tells of.
 _OFFSETS = st.one_of(
-    *[st.builds(_altered, st.just(T0), of((0,), (1,), (0, 1), (0, 7), (1, -1)), START)] * 3,
+    *[st.builds(_altered, st.just(T0), of((0,), (1,), (0, 1), (0, 7)), START)] * 3,
     st.builds(_altered, st.just(T1), of((0,), (0, 7)), START),
     st.builds(_altered, of(NOT_THERE, ""), of((0,), ()), START),
 )
 ALTERED_OFFSETS = st.builds(
     AlterShareGroupOffsetsRequest,
     group_id=GROUP,
-    topics=st.lists(
-        _OFFSETS, min_size=1, max_size=2, unique_by=lambda topic: repr(topic.topic_name)
-    ),
+    topics=st.lists(_OFFSETS, min_size=1, max_size=2, unique_by=lambda topic: topic.topic_name),
 )
 
 

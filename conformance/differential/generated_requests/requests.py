@@ -158,7 +158,9 @@ _made: dict[Any, SearchStrategy[Any]] = {}
 
 def step(api: ApiKey, version: int) -> SearchStrategy[Step]:
     if (api, version) not in _made:
-        bodies = other_groups.REQUESTS.get(api) or messages(api, request_class(api), version)
+        bodies = other_groups.REQUESTS.get(api)
+        if bodies is None:
+            bodies = messages(api, request_class(api), version)
         if api is ApiKey.JOIN_GROUP:
             bodies = st.builds(joining, bodies, JOINERS, st.just(version))
         elif api is ApiKey.OFFSET_FETCH:
