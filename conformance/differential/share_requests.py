@@ -192,14 +192,27 @@ class Member:
                 made.forgotten_topics_data = [gone]
             return made
 
-        if not patience_ms:
-            return self.pair.ask(api, version, asked, connection=self.name)[0]
-        reference, tested = self.pair.sides
-        seen = tested.ask(api, version, asked, self.name)
-        patient = partial(asked, max_wait_ms=patience_ms) if has_acquired(seen) else asked
-        expected = reference.ask(api, version, patient, self.name)
-        self.pair.compare(f"{api.name} v{version}", expected, seen, api=api, version=version)
-        return expected
+        return ask_patiently(self.pair, api, version, asked, self.name, patience_ms)
+
+
+def ask_patiently(
+    pair: Pair,
+    api: ApiKey,
+    version: int,
+    asked: Callable[..., Any],
+    connection: str,
+    patience_ms: int,
+) -> Any:
+    """The answer, which must be the same, to what `asked(side, **fields)` makes. Member.fetch has
+    what patience is; without any the sides are asked at once."""
+    if not patience_ms:
+        return pair.ask(api, version, asked, connection=connection)[0]
+    reference, tested = pair.sides
+    seen = tested.ask(api, version, asked, connection)
+    patient = partial(asked, max_wait_ms=patience_ms) if has_acquired(seen) else asked
+    expected = reference.ask(api, version, patient, connection)
+    pair.compare(f"{api.name} v{version}", expected, seen, api=api, version=version)
+    return expected
 
 
 def has_acquired(answer: Any) -> bool:

@@ -77,8 +77,8 @@ def _altered(topic: object, partitions: tuple[int, ...], offset: int) -> Altered
 
 
 # Not partitions alone that a topic does not have: of the topic that is noted all the same, without
-# partitions, Apache Kafka makes an error (-1) when the group or its offsets are deleted. Nor negative
-# ones: they are refused, and leave a group in its memory that no record tells of.
+# partitions, Apache Kafka makes an error (-1) when the group or its offsets are deleted. Nor
+# negative ones: they are refused, and leave a group in its memory that no record tells of.
 _OFFSETS = st.one_of(
     *[st.builds(_altered, st.just(T0), of((0,), (1,), (0, 1), (0, 7)), START)] * 3,
     st.builds(_altered, st.just(T1), of((0,), (0, 7)), START),

@@ -13,7 +13,7 @@ heartbeats.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.differential.comparison import Pair
-from conformance.differential.generated_requests.released import until_released
+from conformance.differential.generated_requests.released import Key, until_released
 from conformance.differential.generated_requests.taker import Taker
 from conformance.differential.generated_requests.telling import tell_steps
 from conformance.differential.generated_requests.vocabulary import of, often
@@ -82,6 +82,11 @@ class Queue:
         first = self.takers["a"]
         first.learn(0, first.member.fetch(max_wait_ms=FIRST_WAIT_MS))
 
+    @property
+    def key(self) -> Key:
+        """Its share partition."""
+        return self.name, self.name, 0
+
     def place(self) -> None:
         """Make the topic."""
         self.pair.create_topic(self.name, 1)
@@ -114,10 +119,13 @@ class Said:
     types: tuple[int, ...]
 
     def batch(self, taker: Taker) -> tuple[int, ...]:
-        if self.which is None or not taker.acquired:
+        return self.batch_of(taker.acquired)
+
+    def batch_of(self, acquired: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+        if self.which is None or not acquired:
             first, last = self.first, self.first + self.count - 1
         else:
-            first, last = taker.acquired[-1 - self.which % len(taker.acquired)]
+            first, last = acquired[-1 - self.which % len(acquired)]
         types = self.types
         if len(types) > 1:  # one for each offset
             types = (types * (last - first + 1))[: max(1, last - first + 1)]
@@ -229,7 +237,7 @@ class Close(Step):
 
     def tell(self, queue: Queue) -> None:
         taker = queue.takers[self.member]
-        with until_released(queue.pair, queue.name, has_records=bool(taker.held)):
+        with until_released(queue.pair, {queue.key: bool(taker.held)}):
             taker.member.fetch(epoch=FINAL_EPOCH, without_topics=True)
         taker.begin_anew()
 
@@ -242,7 +250,7 @@ class Crash(Step):
 
     def tell(self, queue: Queue) -> None:
         taker = queue.takers[self.member]
-        with until_released(queue.pair, queue.name, has_records=bool(taker.held)):
+        with until_released(queue.pair, {queue.key: bool(taker.held)}):
             for side in queue.pair.sides:
                 side.hang_up_everywhere(self.member)
         taker.begin_anew()
@@ -263,7 +271,7 @@ class RunOut(Step):
             max_records=7, max_wait_ms=queue.wait_ms, patience_ms=PATIENCE_MS
         )
         taker.learn(before, answer)
-        with until_released(queue.pair, queue.name, has_records=taker.held != held):
+        with until_released(queue.pair, {queue.key: taker.held != held}):
             configure(queue.pair, queue.name, **{LOCK: LONG_LOCK_MS})
             time.sleep(SHORT_LOCK_SECONDS + LATE_SECONDS)
         taker.held = held
@@ -376,7 +384,7 @@ STEPS: tuple[SearchStrategy[Step], ...] = (
         st.builds(Renew, member=_member, said=_some),
         st.builds(Close, member=_member),
         # It takes its time.
-        st.one_of(*[st.builds(Crash, member=_member)] * 3, st.builds(RunOut, member=_member)),
+        st.one_of(*[st.builds(Crash, member=_member)] * 7, st.builds(RunOut, member=_member)),
         st.builds(Describe),
         st.builds(Describe),
         st.builds(DeleteRecords, st.integers(0, 12)),
