@@ -37,12 +37,22 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
     TaskIds,
     Topology,
 )
+from kafkalite.wire.messages.write_share_group_state import StateBatch
 
 NOT_THERE = Name("none")
 MEMBER = of(*[Member("a", True)] * 8, *[Member("b", True)] * 5, "")
 EPOCH = of(*[MemberEpoch()] * 10, 0, 0, -1, -1, -2, MemberEpoch(1), -3)
 NAMED = of(*[G0] * 12, *[G1] * 6)
 
+# No batch that ends before it begins: with some of those Apache Kafka goes round and round, and
+# nothing in it changes any more.
+STATE_BATCHES = st.builds(
+    lambda first, count, *delivered: StateBatch(first, first + count, *delivered),
+    st.integers(0, 9),
+    of(0, 0, 1, 2, 5),
+    of(0, 2, 4),
+    of(1, 1, 2, 5),
+)
 START = of(0, 0, 1, 2, 3, 5, -1, -2, 2**63 - 1)
 STATE_EPOCH = of(0, 0, 1, 1, 2, 3, 7, -1)
 
@@ -64,10 +74,6 @@ BY_API: dict[ApiKey, dict[str, Values]] = {
         "state_epoch": STATE_EPOCH,
         "start_offset": START,
         "delivery_complete_count": of(0, 1, 5, -1),
-        "first_offset": of(*range(10)),
-        "last_offset": of(*range(10)),
-        "delivery_state": of(0, 2, 4),
-        "delivery_count": of(1, 1, 2, 5),
     },
 }
 

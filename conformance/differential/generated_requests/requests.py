@@ -247,6 +247,8 @@ def structs(api: ApiKey, field: Field, version: int) -> SearchStrategy[Any]:
     class_ = field.element
     if field.name == "resources":
         return resources(api, class_, version)
+    if field.name == "state_batches":
+        return other_groups.STATE_BATCHES
     if field.name == "configs":  # of CreateTopics
         return st.builds(lambda pair: class_(name=pair[0], value=pair[1]), TOPIC_CONFIGS)
     return messages(api, class_, version)

@@ -176,9 +176,8 @@ class Crash(Step):
         for number in GROUPS:  # sessions that outlive their connection
             queues.end(queues.holders[number, self.slot])
         # Where a connection was the last one of a group, all its partitions are closed.
-        if ended is not None and queues.is_empty(ended.group):
-            if ended.group not in queues.shaken:
-                queues.open_partitions(ended.group)
+        if ended is not None and queues.is_empty(ended.group) and ended.group not in queues.shaken:
+            queues.open_partitions(ended.group)
 
 
 @dataclass(frozen=True)

@@ -200,11 +200,11 @@ class Queues:
         answer = ask_patiently(
             self.pair, ApiKey.SHARE_FETCH, 2, asked, holder.connection, PATIENCE_MS
         )
-        if answer is not None and not answer.error_code:
-            if values["share_session_epoch"] != FINAL_EPOCH:
-                holder.epoch = values["share_session_epoch"] + 1
-                holder.partitions = list(wanted)
-                self._learn(holder, answer)
+        is_final = values["share_session_epoch"] == FINAL_EPOCH
+        if answer is not None and not answer.error_code and not is_final:
+            holder.epoch = values["share_session_epoch"] + 1
+            holder.partitions = list(wanted)
+            self._learn(holder, answer)
         return answer
 
     def say(self, holder: Holder, said: Said, *, later: int = 0, **fields: Any) -> Any:
