@@ -230,14 +230,15 @@ def batches(messages: Any, said: tuple[tuple[Any, ...], ...]) -> list[Any]:
     ]
 
 
-def configure(pair: Pair, group: str, **configs: str) -> None:
+def configure(pair: Pair, group: str, **configs: str | None) -> None:
+    """Set configs of a group; null deletes one."""
     request = IncrementalAlterConfigsRequest(
         resources=[
             AlterConfigsResource(
                 resource_type=GROUP_RESOURCE,
                 resource_name=group,
                 configs=[
-                    AlterableConfig(name=name, config_operation=0, value=value)
+                    AlterableConfig(name=name, config_operation=int(value is None), value=value)
                     for name, value in configs.items()
                 ],
             )
