@@ -202,14 +202,18 @@ def ask_patiently(
     asked: Callable[..., Any],
     connection: str,
     patience_ms: int,
+    *,
+    also_for_errors: bool = False,
 ) -> Any:
     """The answer, which must be the same, to what `asked(side, **fields)` makes. Member.fetch has
-    what patience is; without any the sides are asked at once."""
+    what patience is; without any the sides are asked at once. Apache Kafka tells errors of a state
+    only when it has asked for that, too."""
     if not patience_ms:
         return pair.ask(api, version, asked, connection=connection)[0]
     reference, tested = pair.sides
     seen = tested.ask(api, version, asked, connection)
-    patient = partial(asked, max_wait_ms=patience_ms) if has_acquired(seen) else asked
+    is_patient = has_acquired(seen) or (also_for_errors and has_errors(seen))
+    patient = partial(asked, max_wait_ms=patience_ms) if is_patient else asked
     expected = reference.ask(api, version, patient, connection)
     pair.compare(f"{api.name} v{version}", expected, seen, api=api, version=version)
     return expected
@@ -219,6 +223,12 @@ def has_acquired(answer: Any) -> bool:
     """True if an answer to a fetch tells of records for its member."""
     topics = () if answer is None else answer.responses
     return any(each.acquired_records for topic in topics for each in topic.partitions)
+
+
+def has_errors(answer: Any) -> bool:
+    """True if an answer to a fetch tells of a partition that cannot be fetched."""
+    topics = () if answer is None else answer.responses
+    return any(each.error_code for topic in topics for each in topic.partitions)
 
 
 def batches(messages: Any, said: tuple[tuple[Any, ...], ...]) -> list[Any]:

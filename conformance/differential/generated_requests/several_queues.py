@@ -198,7 +198,8 @@ class Queues:
 
         holder.say(said)
         answer = ask_patiently(
-            self.pair, ApiKey.SHARE_FETCH, 2, asked, holder.connection, PATIENCE_MS
+            *(self.pair, ApiKey.SHARE_FETCH, 2, asked, holder.connection, PATIENCE_MS),
+            also_for_errors=True,
         )
         is_final = values["share_session_epoch"] == FINAL_EPOCH
         if answer is not None and not answer.error_code and not is_final:
