@@ -194,7 +194,7 @@ class ShareGroupOffsets:
             await self._states.begin(group, asked.noted, check)
             shard.groups[request.group_id] = group
         if asked.offsets:
-            # What is refused stays noted until the group is deleted, or a heartbeat tries again.
+            # If one is refused, all stay noted until a heartbeat tries again, or the group goes.
             refused = await self._states.initialize(group, asked.offsets, is_given_up=False)
         return AlterShareGroupOffsetsResponse(
             responses=await in_steps(self._altered(asked, refused), count)

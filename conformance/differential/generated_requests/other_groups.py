@@ -7,6 +7,8 @@ share groups read no topic that is there: Apache Kafka makes share states by and
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import strategies as st
 
 from conformance.differential.generated_requests.references import Member, MemberEpoch, Name
@@ -78,8 +80,8 @@ BY_API: dict[ApiKey, dict[str, Values]] = {
 }
 
 
-def _altered(topic: object, partitions: tuple[int, ...], offset: int) -> AlteredTopic:
-    return AlteredTopic(topic, [AlteredPartition(each, offset) for each in partitions])  # type: ignore[arg-type]
+def _altered(topic: Any, partitions: tuple[int, ...], offset: int) -> AlteredTopic:
+    return AlteredTopic(topic, [AlteredPartition(each, offset) for each in partitions])
 
 
 # Not partitions alone that a topic does not have: of the topic that is noted all the same, without

@@ -13,7 +13,7 @@ heartbeats.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +22,7 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.differential.comparison import Pair
 from conformance.differential.generated_requests.released import Key, until_released
-from conformance.differential.generated_requests.taker import Taker
+from conformance.differential.generated_requests.taker import Said, Taker
 from conformance.differential.generated_requests.telling import tell_steps
 from conformance.differential.generated_requests.vocabulary import of, often
 from conformance.differential.share_requests import (
@@ -110,29 +110,6 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Said:
-    """An acknowledgement of a batch acquired before (`which` counts back), or of any offsets."""
-
-    which: int | None
-    first: int
-    count: int
-    types: tuple[int, ...]
-
-    def batch(self, taker: Taker) -> tuple[int, ...]:
-        return self.batch_of(taker.acquired)
-
-    def batch_of(self, acquired: Sequence[tuple[int, int]]) -> tuple[int, ...]:
-        if self.which is None or not acquired:
-            first, last = self.first, self.first + self.count - 1
-        else:
-            first, last = acquired[-1 - self.which % len(acquired)]
-        types = self.types
-        if len(types) > 1:  # one for each offset
-            types = (types * (last - first + 1))[: max(1, last - first + 1)]
-        return (first, last, *types)
-
-
-@dataclass(frozen=True)
 class Produce(Step):
     batches: tuple[int, ...]
 
@@ -178,7 +155,7 @@ class Fetch(Step):
         # its own start back, or on past what is found to be aborted.
         has_said = before and not queue.has_new_start and not queue.is_committed_only
         queue.has_new_start = False
-        said = [each.batch(taker) for each in self.said] if has_said else []
+        said = [each.batch(taker.acquired) for each in self.said] if has_said else []
         taker.say(said)
         fields = {
             "max_records": self.max_records,
@@ -205,7 +182,7 @@ class Say(Step):
     def tell(self, queue: Queue) -> None:
         taker = queue.takers[self.member]
         before = taker.member.epoch
-        said = sorted(each.batch(taker) for each in self.said)
+        said = sorted(each.batch(taker.acquired) for each in self.said)
         taker.say(said)
         answer = taker.member.say(
             *said, version=self.version, epoch=before + self.later, is_renew_ack=self.is_renewal
@@ -224,7 +201,7 @@ class Renew(Step):
         taker = queue.takers[self.member]
         before = taker.member.epoch
         if before:
-            said = sorted(each.batch(taker) for each in self.said)
+            said = sorted(each.batch(taker.acquired) for each in self.said)
             taker.say(said)
             taker.learn(before, taker.member.fetch(*said, is_renew_ack=True, **NOTHING))
 

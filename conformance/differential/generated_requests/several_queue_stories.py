@@ -15,7 +15,6 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
-from conformance.differential.generated_requests.queue_stories import Said
 from conformance.differential.generated_requests.several_queues import (
     ALL,
     GROUPS,
@@ -25,6 +24,7 @@ from conformance.differential.generated_requests.several_queues import (
     Queues,
     Step,
 )
+from conformance.differential.generated_requests.taker import Said
 from conformance.differential.generated_requests.vocabulary import of, often
 from conformance.differential.share_requests import (
     ACCEPT,
@@ -52,14 +52,14 @@ from kafkalite.wire.messages.delete_share_group_offsets import (
 )
 
 Words = tuple[tuple[int, Said], ...]
-"""What is said of which partition."""
+"""Acknowledgements, each with its partition."""
 
 
 def spoken(holder: Holder, words: Words) -> dict[int, list[tuple[int, ...]]]:
     """The acknowledgements by partition, in order."""
     found: dict[int, list[tuple[int, ...]]] = {}
     for where, each in words:
-        found.setdefault(where, []).append(each.batch_of(holder.acquired.get(where, ())))
+        found.setdefault(where, []).append(each.batch(holder.acquired.get(where, ())))
     return {where: sorted(some) for where, some in found.items()}
 
 
@@ -175,7 +175,7 @@ class Crash(Step):
             ended.begin_anew()
         for number in GROUPS:  # sessions that outlive their connection
             queues.end(queues.holders[number, self.slot])
-        # Where a connection was the last one of a group, all its partitions are closed.
+        # With its last connection, all partitions of a group are closed.
         if ended is not None and queues.is_empty(ended.group) and ended.group not in queues.shaken:
             queues.open_partitions(ended.group)
 

@@ -173,7 +173,7 @@ class Queues:
         named = list(dict.fromkeys([*new, *said]))
         if not holder.epoch:
             self.latest_on[holder.connection] = holder
-        values = {
+        values: dict[str, Any] = {
             "group_id": holder.group,
             "member_id": holder.name,
             "share_session_epoch": holder.epoch + later,
@@ -209,7 +209,7 @@ class Queues:
         return answer
 
     def say(self, holder: Holder, said: Said, *, later: int = 0, **fields: Any) -> Any:
-        values = {
+        values: dict[str, Any] = {
             "group_id": holder.group,
             "member_id": holder.name,
             "share_session_epoch": holder.epoch + later,

@@ -20,7 +20,7 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
 
 MEMBERS = ("m-1", "m-2", "m-3")
 PARTITIONS = 4
-# Of the topics that are there beside the first one: the last two are internal to the application.
+# The topics beside the first one; the last two are internal to the application.
 SUFFIXES = ("-other", "-store", "-between")
 LEAVES = -1
 ROLES = ("active_tasks", "standby_tasks", "warmup_tasks")
