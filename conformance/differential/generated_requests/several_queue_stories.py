@@ -162,22 +162,22 @@ class Close(Step):
 
 @dataclass(frozen=True)
 class Crash(Step):
-    """A connection is cut: the session that began last on it ends."""
+    """The connection of a member is cut: its session ends."""
 
+    number: int
     slot: str
 
     def tell(self, queues: Queues) -> None:
-        ended = queues.latest_on.pop(self.slot, None)
-        with queues.until_released([] if ended is None else [ended]):
+        holder = queues.holders[self.number, self.slot]
+        had_session = holder.epoch
+        with queues.until_released([holder]):
             for side in queues.pair.sides:
-                side.hang_up_everywhere(self.slot)
-        if ended is not None:
-            ended.begin_anew()
-        for number in GROUPS:  # sessions that outlive their connection
-            queues.end(queues.holders[number, self.slot])
+                side.hang_up_everywhere(holder.name)
+        holder.begin_anew()
         # With its last connection, all partitions of a group are closed.
-        if ended is not None and queues.is_empty(ended.group) and ended.group not in queues.shaken:
-            queues.open_partitions(ended.group)
+        group = holder.group
+        if had_session and queues.is_empty(group) and group not in queues.shaken:
+            queues.open_partitions(group)
 
 
 @dataclass(frozen=True)
@@ -331,7 +331,7 @@ STEPS: tuple[SearchStrategy[Step], ...] = (
     st.one_of(
         st.builds(Renew, **_member, words=_words),
         st.builds(Close, **_member),
-        st.builds(Crash, slot=_slot),
+        st.builds(Crash, **_member),
     ),
     st.one_of(st.builds(See, _group), st.builds(See, _group), st.builds(See, _group)),
     st.one_of(

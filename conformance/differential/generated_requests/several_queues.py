@@ -1,7 +1,8 @@
 """Several queues in a story: two groups over three partitions of two topics, and their members.
 
 The states are begun by heartbeats of a member that comes and goes, so that the groups' coordinator
-knows them, too. Members of both groups with the same slot share a connection.
+knows them, too. Each member has a connection of its own: with two sessions on one, Apache Kafka
+keeps the second when the first has ended and the connection is cut.
 """
 
 from __future__ import annotations
@@ -55,7 +56,6 @@ class Holder:
 
     group: str
     name: str
-    connection: str
     epoch: int = 0
     partitions: list[int] = field(default_factory=list)
     acquired: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
@@ -95,9 +95,6 @@ class Queues:
     ready: dict[str, set[int]] = field(default_factory=dict)
     """The partitions of each group that its coordinator has begun."""
 
-    latest_on: dict[str, Holder] = field(default_factory=dict)
-    """The member whose session began last, by connection: it ends with that."""
-
     def open(self) -> None:
         pair = self.pair
         for side in pair.sides:
@@ -113,13 +110,13 @@ class Queues:
             configure(pair, group, **configs, **{"share.auto.offset.reset": "earliest"})
             self.subscribe(group, ALL)
             for slot in SLOTS:
-                self.holders[number, slot] = Holder(group, f"{number}{slot}", slot)
+                self.holders[number, slot] = Holder(group, f"{number}{slot}")
             self.open_partitions(group)
 
     def open_partitions(self, group: str) -> None:
         """Have members fetch, each of one partition. Apache Kafka reads the state of one
         that is not open by and by, and answers meanwhile with what others have."""
-        opening = [Holder(group, f"opening-{where}", "opening") for where in ALL]
+        opening = [Holder(group, f"opening-{where}") for where in ALL]
         for where, holder in enumerate(opening):
             self.fetch(holder, [where], max_wait_ms=OPENING_MS)
         self.end(*opening)
@@ -171,8 +168,6 @@ class Queues:
         gone = [each for each in holder.partitions if each not in wanted] if holder.epoch else []
         new = [each for each in wanted if each not in holder.partitions or not holder.epoch]
         named = list(dict.fromkeys([*new, *said]))
-        if not holder.epoch:
-            self.latest_on[holder.connection] = holder
         values: dict[str, Any] = {
             "group_id": holder.group,
             "member_id": holder.name,
@@ -198,7 +193,7 @@ class Queues:
 
         holder.say(said)
         answer = ask_patiently(
-            *(self.pair, ApiKey.SHARE_FETCH, 2, asked, holder.connection, PATIENCE_MS),
+            *(self.pair, ApiKey.SHARE_FETCH, 2, asked, holder.name, PATIENCE_MS),
             also_for_errors=True,
         )
         is_final = values["share_session_epoch"] == FINAL_EPOCH
@@ -222,7 +217,7 @@ class Queues:
 
         holder.say(said)
         api = ApiKey.SHARE_ACKNOWLEDGE
-        answer = self.pair.ask(api, 2, asked, connection=holder.connection)[0]
+        answer = self.pair.ask(api, 2, asked, connection=holder.name)[0]
         if answer is not None and not answer.error_code and holder.epoch:
             holder.epoch = values["share_session_epoch"] + 1
         return answer
