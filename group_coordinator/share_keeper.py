@@ -8,7 +8,8 @@ from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 from kafkalite.wire.api_codec import drained
-from kafkalite.wire.errors import KafkaError
+from kafkalite.wire.error_messages import words_of
+from kafkalite.wire.errors import ErrorCode, KafkaError
 
 Offsets = Mapping[UUID, Mapping[int, int]]
 """Start offsets by topic and partition; -1 is "not decided yet"."""
@@ -24,6 +25,24 @@ T = TypeVar("T")
 
 # More partitions are asked about in slices.
 AT_ONCE: Final = 256
+# After these, Apache Kafka asks the share coordinator again, five times.
+_ASKED_AGAIN: Final = frozenset(
+    {
+        ErrorCode.NOT_COORDINATOR,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    }
+)
+
+
+def words_of_keeper(verb: str, error: KafkaError) -> str:
+    """The words with which a client hears of an error of the share coordinator that was asked to do
+    this: those of Apache Kafka's PersisterStateManager."""
+    reason = words_of(error)
+    if error.code in _ASKED_AGAIN:
+        reason = f"Exhausted max retries to complete {verb} state RPC without success."
+    return f"Error in {verb} state RPC. {reason}"
 
 
 class SeenStates(Protocol):

@@ -15,7 +15,7 @@ from kafkalite.group_coordinator.modern_group import existing
 from kafkalite.group_coordinator.shard import Shard
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.share_group import ShareGroup
-from kafkalite.group_coordinator.share_keeper import Refusals, SeenStates
+from kafkalite.group_coordinator.share_keeper import Refusals, SeenStates, words_of_keeper
 from kafkalite.group_coordinator.share_records import StateTopic
 from kafkalite.group_coordinator.share_states import ShareStates
 from kafkalite.group_coordinator.topics_view import TopicsView
@@ -194,7 +194,8 @@ class ShareGroupOffsets:
             await self._states.begin(group, asked.noted, check)
             shard.groups[request.group_id] = group
         if asked.offsets:
-            refused = await self._states.initialize(group, asked.offsets)
+            # If one is refused, all stay noted until a heartbeat tries again, or the group goes.
+            refused = await self._states.initialize(group, asked.offsets, is_given_up=False)
         return AlterShareGroupOffsetsResponse(
             responses=await in_steps(self._altered(asked, refused), count)
         )
@@ -233,23 +234,28 @@ class ShareGroupOffsets:
     def _altered(
         self, asked: _Asked, refused: Refusals
     ) -> Generator[None, None, list[AlterShareGroupOffsetsResponseTopic]]:
-        """The answer, one partition a step."""
+        """The answer, one partition a step. A topic that is not there is told of only with its
+        partitions."""
         topics: list[AlterShareGroupOffsetsResponseTopic] = []
         for name, partitions in asked.partitions.items():
             topic_id = self._topics.topic_id(name) or NO_UUID
+            if topic_id == NO_UUID and not partitions:
+                continue
             known = asked.offsets.get(topic_id, {})
             answer = AlterShareGroupOffsetsResponseTopic(topic_name=name, topic_id=topic_id)
             topics.append(answer)
             yield
             for each in partitions:
-                error = refused.get((topic_id, each.partition_index))
-                if each.partition_index not in known:
-                    error = KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                index = each.partition_index
+                code, words = ErrorCode.NONE, None
+                if (error := refused.get((topic_id, index))) is not None:
+                    code, words = error.code, words_of_keeper("initialize", error)
+                if index not in known:
+                    code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                    words = default_message(code)
                 answer.partitions.append(
                     AlterShareGroupOffsetsResponsePartition(
-                        partition_index=each.partition_index,
-                        error_code=ErrorCode.NONE if error is None else error.code,
-                        error_message=None if error is None else words_of(error),
+                        partition_index=index, error_code=code, error_message=words
                     )
                 )
                 yield

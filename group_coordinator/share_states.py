@@ -109,7 +109,7 @@ class ShareStates:
 
     async def _initialize_and_say(self, group: ShareGroup, offsets: Offsets) -> None:
         try:
-            refused = await self.initialize(group, offsets)
+            refused = await self.initialize(group, offsets, is_given_up=True)
             # They may be many, and what is wrong is the same with most of them.
             for message, count in Counter(map(str, refused.values())).items():
                 _logger.warning(
@@ -118,13 +118,18 @@ class ShareStates:
         except KafkaError as error:
             _logger.warning("%s: what was initialized is not noted: %s", group.group_id, error)
 
-    async def initialize(self, group: ShareGroup, offsets: Offsets) -> Refusals:
+    async def initialize(
+        self, group: ShareGroup, offsets: Offsets, *, is_given_up: bool
+    ) -> Refusals:
         """Have the share coordinator begin the state of these partitions. Returns refusals by
         partition.
 
-        They are ready only if none is refused. Raises KafkaError if that cannot be noted.
+        They are ready only if none is refused. Else they are no longer noted as being begun if that
+        is given up. Raises KafkaError if that cannot be noted.
         """
         refused = await self.keeper.initialize_states(group.group_id, group.epoch, offsets)
+        if refused and not is_given_up:
+            return refused
         self._check_here(group)
         note = partial(self._note_initialized, offsets=offsets, is_done=not refused)
         await self._write(group, note, count_of(offsets))

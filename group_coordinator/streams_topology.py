@@ -93,14 +93,13 @@ class ConfiguredTopology:
 
 def required_topics(topology: StreamsGroupTopologyValue) -> frozenset[str]:
     """All that the topology reads, or keeps its state in."""
-    return frozenset(
-        name
-        for subtopology in topology.subtopologies
-        for name in (
-            *source_names(subtopology),
-            *(t.name for t in subtopology.state_changelog_topics),
-        )
-    )
+    return frozenset(_required(topology))
+
+
+def _required(topology: StreamsGroupTopologyValue) -> Iterator[str]:
+    for subtopology in topology.subtopologies:
+        yield from source_names(subtopology)
+        yield from (topic.name for topic in subtopology.state_changelog_topics)
 
 
 def source_names(subtopology: Subtopology) -> Iterator[str]:
@@ -325,7 +324,7 @@ def _missing(
         expected.update(subtopology.repartition_source_topics)
         expected.update(subtopology.changelogs)
     expected = {name: expected[name] for name in in_map_order(expected)}  # as they are named
-    for name in required_topics(topology):
+    for name in in_map_order(_required(topology)):  # the first that is wrong is named
         found = count_of(name)
         topic = expected.pop(name, None) if found else None
         if topic is not None and topic.partition_count != found:

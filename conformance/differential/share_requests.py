@@ -192,20 +192,43 @@ class Member:
                 made.forgotten_topics_data = [gone]
             return made
 
-        if not patience_ms:
-            return self.pair.ask(api, version, asked, connection=self.name)[0]
-        reference, tested = self.pair.sides
-        seen = tested.ask(api, version, asked, self.name)
-        patient = partial(asked, max_wait_ms=patience_ms) if has_acquired(seen) else asked
-        expected = reference.ask(api, version, patient, self.name)
-        self.pair.compare(f"{api.name} v{version}", expected, seen, api=api, version=version)
-        return expected
+        return ask_patiently(self.pair, api, version, asked, self.name, patience_ms)
+
+
+def ask_patiently(
+    pair: Pair,
+    api: ApiKey,
+    version: int,
+    asked: Callable[..., Any],
+    connection: str,
+    patience_ms: int,
+    *,
+    also_for_errors: bool = False,
+) -> Any:
+    """The answer, which must be the same, to what `asked(side, **fields)` makes. Member.fetch has
+    what patience is; without any the sides are asked at once. Apache Kafka tells errors of a state
+    only when it has asked for that, too."""
+    if not patience_ms:
+        return pair.ask(api, version, asked, connection=connection)[0]
+    reference, tested = pair.sides
+    seen = tested.ask(api, version, asked, connection)
+    is_patient = has_acquired(seen) or (also_for_errors and has_errors(seen))
+    patient = partial(asked, max_wait_ms=patience_ms) if is_patient else asked
+    expected = reference.ask(api, version, patient, connection)
+    pair.compare(f"{api.name} v{version}", expected, seen, api=api, version=version)
+    return expected
 
 
 def has_acquired(answer: Any) -> bool:
     """True if an answer to a fetch tells of records for its member."""
     topics = () if answer is None else answer.responses
     return any(each.acquired_records for topic in topics for each in topic.partitions)
+
+
+def has_errors(answer: Any) -> bool:
+    """True if an answer to a fetch tells of a partition that cannot be fetched."""
+    topics = () if answer is None else answer.responses
+    return any(each.error_code for topic in topics for each in topic.partitions)
 
 
 def batches(messages: Any, said: tuple[tuple[Any, ...], ...]) -> list[Any]:
@@ -217,14 +240,15 @@ def batches(messages: Any, said: tuple[tuple[Any, ...], ...]) -> list[Any]:
     ]
 
 
-def configure(pair: Pair, group: str, **configs: str) -> None:
+def configure(pair: Pair, group: str, **configs: str | None) -> None:
+    """Set configs of a group; null deletes one."""
     request = IncrementalAlterConfigsRequest(
         resources=[
             AlterConfigsResource(
                 resource_type=GROUP_RESOURCE,
                 resource_name=group,
                 configs=[
-                    AlterableConfig(name=name, config_operation=0, value=value)
+                    AlterableConfig(name=name, config_operation=int(value is None), value=value)
                     for name, value in configs.items()
                 ],
             )

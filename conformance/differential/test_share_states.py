@@ -135,12 +135,17 @@ def read(pair: Pair, group: str, topic: str | UUID, partition: int = 0, epoch: i
     request = about(messages, "ReadState", group, topic, asked)
     api = ApiKey.READ_SHARE_GROUP_STATE
     answers = [side.ask(api, 0, request) for side in pair.sides]
+    join_batches(*answers)
+    pair.compare(f"{api.name} v0", *answers, api=api)
+    return answers[0]
+
+
+def join_batches(*answers: Any) -> None:
+    """Have neighbours in one state as one, in answers about states."""
     for answer in answers:
         for result in answer.results:
             for each in result.partitions:
                 each.state_batches = joined(each.state_batches)
-    pair.compare(f"{api.name} v0", *answers, api=api)
-    return answers[0]
 
 
 def joined(batches: list[read_share_group_state.StateBatch]) -> list[Any]:

@@ -31,5 +31,6 @@ async def handle(
         lambda key, asked: coordinator.initialize(key, asked.state_epoch, asked.start_offset),
         InitializeStateResult,
         PartitionResult,
+        needs_partitions=False,
     )
     return InitializeShareGroupStateResponse(results=await in_slices(asking, context))

@@ -81,6 +81,13 @@ def alter(world: World, offset: int, topic: str = "orders", partition: int = 0) 
     return finished(world.coordinator.share.offsets.alter(Context(), request))
 
 
+def alter_topics(world: World, *topics: str) -> Any:
+    """Set no offset at all, of these topics."""
+    asked = [AlterShareGroupOffsetsRequestTopic(topic_name=name) for name in topics]
+    request = AlterShareGroupOffsetsRequest(group_id="queue", topics=asked)
+    return finished(world.coordinator.share.offsets.alter(Context(), request))
+
+
 def describe(world: World, asked: Any, context: Any = None) -> Any:
     offsets, context = world.coordinator.share.offsets, context or Context()
     seen = finished(offsets.seen(context, asked))
@@ -131,7 +138,26 @@ async def test_an_offset_that_is_refused_does_not_count(autojump_clock, world):
     world.share_states.failure = ErrorCode.FENCED_STATE_EPOCH
     (topic,) = alter(world, 42).responses
     assert topic.partitions[0].error_code == ErrorCode.FENCED_STATE_EPOCH
+    assert topic.partitions[0].error_message == (
+        "Error in initialize state RPC. The share coordinator rejected the request because the "
+        "share-group state epoch did not match."
+    )
     assert described(world) == {}
+
+
+async def test_the_state_of_a_refused_offset_goes_with_the_group(autojump_clock, world):
+    world.share_states.failure = ErrorCode.FENCED_STATE_EPOCH
+    (orders,) = (topic.topic_id for topic in alter(world, 42).responses)
+    world.share_states.failure = None
+    world.share_states.kept["queue", orders, 0] = 7, 7
+    deleted = finished(world.coordinator.administration.delete_share_group(Context(), "queue"))
+    assert deleted.error_code == ErrorCode.NONE
+    assert not world.share_states.kept
+
+
+async def test_a_topic_without_partitions_is_answered_if_it_is_there(autojump_clock, world):
+    answer = alter_topics(world, "nil", "orders")
+    assert [(each.topic_name, each.partitions) for each in answer.responses] == [("orders", [])]
 
 
 async def test_topics_that_are_named_are_described_though_unknown(autojump_clock, world):

@@ -210,3 +210,12 @@ def test_what_is_required() -> None:
         ],
     )
     assert required_topics(topology) == {"a", "r", "s"}
+
+
+def test_of_several_topics_that_do_not_fit_the_first_of_javas_set_is_named() -> None:
+    stores = [f"s{number}" for number in range(10)]
+    found = configured(
+        {"a": 2, **dict.fromkeys(stores, 3)}, sub("0", "a", stores=tuple(map(info, stores)))
+    )
+    assert found.problem is not None
+    assert "Existing topic s3 has different number" in str(found.problem)

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from conformance.differential.comparison import Pair
-from conformance.differential.generated_requests.released import until_released
-from conformance.differential.generated_requests.taker import Taker
+from conformance.differential.generated_requests.released import Key, until_released
+from conformance.differential.generated_requests.taker import Said, Taker
 from conformance.differential.generated_requests.telling import tell_steps
 from conformance.differential.generated_requests.vocabulary import of, often
 from conformance.differential.share_requests import (
@@ -82,6 +82,11 @@ class Queue:
         first = self.takers["a"]
         first.learn(0, first.member.fetch(max_wait_ms=FIRST_WAIT_MS))
 
+    @property
+    def key(self) -> Key:
+        """Its share partition."""
+        return self.name, self.name, 0
+
     def place(self) -> None:
         """Make the topic."""
         self.pair.create_topic(self.name, 1)
@@ -102,26 +107,6 @@ class Step:
 
     def tell(self, queue: Queue) -> None:
         raise NotImplementedError
-
-
-@dataclass(frozen=True)
-class Said:
-    """An acknowledgement of a batch acquired before (`which` counts back), or of any offsets."""
-
-    which: int | None
-    first: int
-    count: int
-    types: tuple[int, ...]
-
-    def batch(self, taker: Taker) -> tuple[int, ...]:
-        if self.which is None or not taker.acquired:
-            first, last = self.first, self.first + self.count - 1
-        else:
-            first, last = taker.acquired[-1 - self.which % len(taker.acquired)]
-        types = self.types
-        if len(types) > 1:  # one for each offset
-            types = (types * (last - first + 1))[: max(1, last - first + 1)]
-        return (first, last, *types)
 
 
 @dataclass(frozen=True)
@@ -170,7 +155,7 @@ class Fetch(Step):
         # its own start back, or on past what is found to be aborted.
         has_said = before and not queue.has_new_start and not queue.is_committed_only
         queue.has_new_start = False
-        said = [each.batch(taker) for each in self.said] if has_said else []
+        said = [each.batch(taker.acquired) for each in self.said] if has_said else []
         taker.say(said)
         fields = {
             "max_records": self.max_records,
@@ -197,7 +182,7 @@ class Say(Step):
     def tell(self, queue: Queue) -> None:
         taker = queue.takers[self.member]
         before = taker.member.epoch
-        said = sorted(each.batch(taker) for each in self.said)
+        said = sorted(each.batch(taker.acquired) for each in self.said)
         taker.say(said)
         answer = taker.member.say(
             *said, version=self.version, epoch=before + self.later, is_renew_ack=self.is_renewal
@@ -216,7 +201,7 @@ class Renew(Step):
         taker = queue.takers[self.member]
         before = taker.member.epoch
         if before:
-            said = sorted(each.batch(taker) for each in self.said)
+            said = sorted(each.batch(taker.acquired) for each in self.said)
             taker.say(said)
             taker.learn(before, taker.member.fetch(*said, is_renew_ack=True, **NOTHING))
 
@@ -229,7 +214,7 @@ class Close(Step):
 
     def tell(self, queue: Queue) -> None:
         taker = queue.takers[self.member]
-        with until_released(queue.pair, queue.name, has_records=bool(taker.held)):
+        with until_released(queue.pair, {queue.key: bool(taker.held)}):
             taker.member.fetch(epoch=FINAL_EPOCH, without_topics=True)
         taker.begin_anew()
 
@@ -242,7 +227,7 @@ class Crash(Step):
 
     def tell(self, queue: Queue) -> None:
         taker = queue.takers[self.member]
-        with until_released(queue.pair, queue.name, has_records=bool(taker.held)):
+        with until_released(queue.pair, {queue.key: bool(taker.held)}):
             for side in queue.pair.sides:
                 side.hang_up_everywhere(self.member)
         taker.begin_anew()
@@ -263,7 +248,7 @@ class RunOut(Step):
             max_records=7, max_wait_ms=queue.wait_ms, patience_ms=PATIENCE_MS
         )
         taker.learn(before, answer)
-        with until_released(queue.pair, queue.name, has_records=taker.held != held):
+        with until_released(queue.pair, {queue.key: taker.held != held}):
             configure(queue.pair, queue.name, **{LOCK: LONG_LOCK_MS})
             time.sleep(SHORT_LOCK_SECONDS + LATE_SECONDS)
         taker.held = held
@@ -376,7 +361,7 @@ STEPS: tuple[SearchStrategy[Step], ...] = (
         st.builds(Renew, member=_member, said=_some),
         st.builds(Close, member=_member),
         # It takes its time.
-        st.one_of(*[st.builds(Crash, member=_member)] * 3, st.builds(RunOut, member=_member)),
+        st.one_of(*[st.builds(Crash, member=_member)] * 7, st.builds(RunOut, member=_member)),
         st.builds(Describe),
         st.builds(Describe),
         st.builds(DeleteRecords, st.integers(0, 12)),

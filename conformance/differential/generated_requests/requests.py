@@ -82,6 +82,10 @@ WEIGHTS: dict[ApiKey, int] = {
     ApiKey.CREATE_TOPICS: 2,
     ApiKey.DELETE_TOPICS: 1,
     ApiKey.DELETE_RECORDS: 3,
+    ApiKey.ALTER_SHARE_GROUP_OFFSETS: 2,
+    ApiKey.INITIALIZE_SHARE_GROUP_STATE: 2,
+    ApiKey.READ_SHARE_GROUP_STATE: 2,
+    ApiKey.WRITE_SHARE_GROUP_STATE: 3,
     ApiKey.GET_TELEMETRY_SUBSCRIPTIONS: 2,
     ApiKey.PUSH_TELEMETRY: 3,
 }
@@ -109,9 +113,9 @@ def steps() -> SearchStrategy[Step]:
     )
 
 
-# Queues have stories of their own, of requests in an order that time and chance cannot change
-# (queue_stories.py). ACLs, tokens and SASL need brokers that have
-# them (conformance/security/).
+# Members of queues have stories of their own, of requests in an order that time and chance cannot
+# change (queue_stories.py). ACLs, tokens and SASL need brokers that have them
+# (conformance/security/).
 NOT_GENERATED = frozenset(
     {
         ApiKey.CREATE_ACLS,
@@ -125,12 +129,6 @@ NOT_GENERATED = frozenset(
         ApiKey.SASL_HANDSHAKE,
         ApiKey.SHARE_FETCH,
         ApiKey.SHARE_ACKNOWLEDGE,
-        ApiKey.INITIALIZE_SHARE_GROUP_STATE,
-        ApiKey.READ_SHARE_GROUP_STATE,
-        ApiKey.WRITE_SHARE_GROUP_STATE,
-        ApiKey.DELETE_SHARE_GROUP_STATE,
-        ApiKey.READ_SHARE_GROUP_STATE_SUMMARY,
-        ApiKey.ALTER_SHARE_GROUP_OFFSETS,
     }
 )
 
@@ -160,9 +158,8 @@ _made: dict[Any, SearchStrategy[Any]] = {}
 
 def step(api: ApiKey, version: int) -> SearchStrategy[Step]:
     if (api, version) not in _made:
-        if api is ApiKey.STREAMS_GROUP_HEARTBEAT:
-            bodies = other_groups.STREAMS_HEARTBEATS
-        else:
+        bodies = other_groups.REQUESTS.get(api)
+        if bodies is None:
             bodies = messages(api, request_class(api), version)
         if api is ApiKey.JOIN_GROUP:
             bodies = st.builds(joining, bodies, JOINERS, st.just(version))
@@ -250,6 +247,8 @@ def structs(api: ApiKey, field: Field, version: int) -> SearchStrategy[Any]:
     class_ = field.element
     if field.name == "resources":
         return resources(api, class_, version)
+    if field.name == "state_batches":
+        return other_groups.STATE_BATCHES
     if field.name == "configs":  # of CreateTopics
         return st.builds(lambda pair: class_(name=pair[0], value=pair[1]), TOPIC_CONFIGS)
     return messages(api, class_, version)

@@ -153,19 +153,31 @@ class Commit(Step):
 
 @dataclass(frozen=True)
 class Configure(Step):
-    standbys: int
+    """A config of the group; null deletes it."""
+
+    name: str
+    value: str | None
 
     def tell(self, streams: Streams) -> None:
-        value = str(self.standbys)
-        configure(streams.pair, streams.name, **{"streams.num.standby.replicas": value})
+        configure(streams.pair, streams.name, **{self.name: self.value})
 
 
+STANDBYS = "streams.num.standby.replicas"
+CONFIGS = of(
+    *[(STANDBYS, str(count)) for count in (0, 1, 2)] * 3,
+    (STANDBYS, "3"),
+    (STANDBYS, None),
+    ("streams.heartbeat.interval.ms", "7000"),
+    ("streams.heartbeat.interval.ms", None),
+    ("streams.session.timeout.ms", "50000"),
+    ("streams.session.timeout.ms", "1"),
+)
 _member = of(*MEMBERS)
 _later = often(0, -1, 1, 5, times=8)
 _join = st.builds(
     Join,
     member=_member,
-    which=of(0, 0, 0, 0, 1, 2),
+    which=of(*[0] * 8, 1, 1, 2, 3, 3, 4, 5, 6),
     process=of("p-1", "p-2", "p-3"),
     has_endpoint=st.booleans(),
     tags=of((), (), ("zone",), ("zone", "rack")),
@@ -219,7 +231,7 @@ _steps = st.lists(
             st.builds(
                 Commit, member=_member, later=_later, partition=st.integers(0, PARTITIONS - 1)
             ),
-            st.builds(Configure, of(0, 1, 2)),
+            st.builds(lambda config: Configure(*config), CONFIGS),
             st.one_of(
                 st.builds(Grow, TOPICS),
                 st.builds(DeleteTopic, SOURCES),
@@ -233,5 +245,5 @@ _steps = st.lists(
 # Half of the stories are about tasks with state, of which there are standbys from the start.
 STORIES = st.one_of(
     _steps,
-    _steps.map(lambda steps: [HaveState(), Configure(1), *steps]),
+    _steps.map(lambda steps: [HaveState(), Configure(STANDBYS, "1"), *steps]),
 )

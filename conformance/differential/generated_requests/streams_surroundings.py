@@ -29,7 +29,7 @@ from kafkalite.wire.messages.sync_group import SyncGroupRequest
 
 # By what their names have behind the story's. That of states comes back by itself.
 SOURCES = of("", "-other")
-TOPICS = of("", "-other", "-store")
+TOPICS = of("", "-other", "-store", "-between")
 FOREIGN = of(
     *("join", "sync", "heartbeat", "leave", "consumer", "share", "describe as classic"),
     *("describe as consumers", "delete", "forget", "list"),

@@ -11,6 +11,7 @@ from conformance.differential.comparison import Pair
 from conformance.differential.generated_requests.telling import tell_steps
 from conformance.differential.streams_requests import stateless, topology
 from kafkalite.wire.messages.streams_group_heartbeat import (
+    CopartitionGroup,
     Subtopology,
     TaskIds,
     TopicInfo,
@@ -19,6 +20,8 @@ from kafkalite.wire.messages.streams_group_heartbeat import (
 
 MEMBERS = ("m-1", "m-2", "m-3")
 PARTITIONS = 4
+# The topics beside the first one; the last two are internal to the application.
+SUFFIXES = ("-other", "-store", "-between")
 LEAVES = -1
 ROLES = ("active_tasks", "standby_tasks", "warmup_tasks")
 
@@ -59,7 +62,7 @@ class Streams:
     def open(self) -> None:
         for side in self.pair.sides:
             side.forget()
-        self.make(self.name, f"{self.name}-other", f"{self.name}-store")
+        self.make(*(f"{self.name}{suffix}" for suffix in ("", *SUFFIXES)))
         self.workers = {each: Worker() for each in MEMBERS}
 
     def make(self, *topics: str) -> None:
@@ -83,15 +86,37 @@ class Streams:
         return told
 
     def topology(self, which: int) -> Topology:
-        """One subtopology, two of them, or the first once more with a later epoch."""
-        parts = [self.stateful() if self.is_stateful else stateless(self.name)]
-        if which == 1:
-            parts.append(stateless(f"{self.name}-other", "1"))
-        return topology(*parts, epoch=1 if which == 2 else 0)
+        """One subtopology, two of them, or the first once more with a later epoch; then two with a
+        topic between them, one of two sources that go together, two with a later epoch, and none.
+        """
+        name, other = self.name, f"{self.name}-other"
+        first = self.stateful(name) if self.is_stateful else stateless(name)
+        match which:
+            case 1 | 5:
+                parts = [first, stateless(other, "1")]
+            case 3:
+                between = TopicInfo(name=f"{name}-between")
+                first = Subtopology("0", [name], repartition_sink_topics=[between.name])
+                parts = [first, Subtopology("1", repartition_source_topics=[between])]
+                if self.is_stateful:
+                    parts[1].state_changelog_topics = [self.store]
+            case 4:
+                first.source_topics.append(other)
+                first.copartition_groups = [CopartitionGroup(source_topics=[0, 1])]
+                parts = [first]
+            case 6:
+                parts = []
+            case _:
+                parts = [first]
+        return topology(*parts, epoch=int(which in (2, 5)))
 
-    def stateful(self) -> Subtopology:
-        store = TopicInfo(name=f"{self.name}-store")
-        return Subtopology("0", [self.name], state_changelog_topics=[store])
+    @property
+    def store(self) -> TopicInfo:
+        """The topic of a state."""
+        return TopicInfo(name=f"{self.name}-store")
+
+    def stateful(self, source: str) -> Subtopology:
+        return Subtopology("0", [source], state_changelog_topics=[self.store])
 
     def tell(self, story: Iterable[Step]) -> None:
         """Raises Difference, with what was told so far."""

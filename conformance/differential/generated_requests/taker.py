@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,3 +51,23 @@ class Taker:
         ]
         self.acquired += acquired
         self.held.update(acquired)
+
+
+@dataclass(frozen=True)
+class Said:
+    """An acknowledgement of a batch acquired before (`which` counts back), or of any offsets."""
+
+    which: int | None
+    first: int
+    count: int
+    types: tuple[int, ...]
+
+    def batch(self, acquired: Sequence[tuple[int, int]]) -> tuple[int, ...]:
+        if self.which is None or not acquired:
+            first, last = self.first, self.first + self.count - 1
+        else:
+            first, last = acquired[-1 - self.which % len(acquired)]
+        types = self.types
+        if len(types) > 1:  # one for each offset
+            types = (types * (last - first + 1))[: max(1, last - first + 1)]
+        return (first, last, *types)

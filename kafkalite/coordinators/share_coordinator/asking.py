@@ -53,17 +53,20 @@ def ask_each(
     work: Callable[[SharePartitionKey, P], Mapping[str, object] | None],
     make_topic: Callable[..., T],
     make_partition: Callable[..., object],
+    *,
+    needs_partitions: bool = True,
 ) -> Steps[list[T]]:
     """`work` for each partition that this node coordinates; its results, by topic.
 
     `work` returns the fields of a partition's result, if there are any.
-    Nothing at all for a request without a group, or with a topic without partitions. A partition
-    that is named twice is asked twice, and has the last result.
+    Nothing at all for a request without a group; nor with a topic without partitions, unless this
+    API just passes it over. A partition that is named twice is asked twice, and has the last
+    result.
     """
     if not request.group_id:
         return []
     for some in cut(request.topics):
-        if not all(topic.partitions for topic in some):
+        if needs_partitions and not all(topic.partitions for topic in some):
             return []
         yield
 
@@ -83,9 +86,9 @@ def ask_each(
 
     results: dict[UUID, dict[int, object]] = {}
     for topic in request.topics:
-        of_topic = results.setdefault(topic.topic_id, {})
         for asked in topic.partitions:
             yield
+            of_topic = results.setdefault(topic.topic_id, {})
             of_topic[asked.partition] = ask(topic.topic_id, asked)
     made: list[T] = []
     for topic_id in list(results):

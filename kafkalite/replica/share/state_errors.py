@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kafkalite.wire.error_messages import words_of
+from kafkalite.group_coordinator.share_keeper import words_of_keeper
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 # The meaning of a failed read or write of the state (Kafka's SharePartition).
@@ -21,21 +21,9 @@ _AS_ANSWERED: Final = {
     ErrorCode.FENCED_LEADER_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.FENCED_STATE_EPOCH: ErrorCode.NOT_LEADER_OR_FOLLOWER,
 }
-# After these, Apache Kafka's leaders ask the share coordinator again, five times.
-_ASKED_AGAIN: Final = frozenset(
-    {
-        ErrorCode.NOT_COORDINATOR,
-        ErrorCode.COORDINATOR_NOT_AVAILABLE,
-        ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    }
-)
 
 
 def as_answered(error: KafkaError) -> KafkaError:
     """The error for the member, in the words of a write: those of a read reach no member."""
     code = _AS_ANSWERED.get(error.code, ErrorCode.UNKNOWN_SERVER_ERROR)
-    reason = words_of(error)
-    if error.code in _ASKED_AGAIN:
-        reason = "Exhausted max retries to complete write state RPC without success."
-    return KafkaError(code, f"Error in write state RPC. {reason}")
+    return KafkaError(code, words_of_keeper("write", error))

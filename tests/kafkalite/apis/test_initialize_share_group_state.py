@@ -5,6 +5,11 @@ from __future__ import annotations
 from uuid import UUID
 
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.initialize_share_group_state import (
+    InitializeShareGroupStateRequest,
+    InitializeStateData,
+    PartitionData,
+)
 from tests.kafkalite.apis.share_state import initialize, read, write
 from tests.kafkalite.conftest import Client
 
@@ -25,3 +30,15 @@ async def test_it_begins_anew_with_a_later_epoch(client: Client, stored: UUID) -
     assert (await initialize(client, stored, state_epoch=3, start_offset=9)).error_code == 0
     state = await read(client, stored)
     assert (state.start_offset, state.state_batches) == (9, [])
+
+
+async def test_a_topic_without_partitions_is_passed_over(client: Client, stored: UUID) -> None:
+    """In the other requests about states it leaves the whole answer empty."""
+    topics = [
+        InitializeStateData(topic_id=UUID(int=7)),
+        InitializeStateData(topic_id=stored, partitions=[PartitionData()]),
+    ]
+    request = InitializeShareGroupStateRequest(group_id="group", topics=topics)
+    answer = await client.ask(request)
+    (result,) = answer.results
+    assert (result.topic_id, len(result.partitions)) == (stored, 1)
