@@ -13,8 +13,8 @@ import os
 import resource
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Final, Protocol, Self
-from weakref import ref
 
 from kafkalite.log import page_cache
 from kafkalite.log.files import FILES, Files, write_all
@@ -48,8 +48,6 @@ class OpenFiles:
         self.files = files
         self._limit = default_limit() if limit is None else limit
         self._is_sharing = limit is None
-        if self._is_sharing:
-            _sharing.append(ref(self, _sharing.remove))
         # Told by every log whose files these are.
         self.segment_watcher: SegmentWatcher | None = None
         self._open: dict[LogFile, None] = {}
@@ -62,13 +60,12 @@ class OpenFiles:
         """The most that may be open now. Others' files stay open: another thread may use them."""
         if not self._is_sharing:
             return self._limit
-        # A copy: brokers are opened in threads, too.
-        sharing = [each() for each in list(_sharing)]
-        others = sum(len(each) for each in sharing if each is not None and each is not self)
-        return max(_FEWEST_OPEN_FILES, self._limit - others)
+        return max(_FEWEST_OPEN_FILES, self._limit - _shared.count + len(self._open))
 
     def opened(self, file: LogFile) -> None:
         """Take note of a file that was just opened, and close others if there are too many."""
+        if file not in self._open:
+            self._count(1)
         self._open[file] = None
         if len(self._open) <= _FEWEST_OPEN_FILES and self._is_sharing:
             return
@@ -84,14 +81,32 @@ class OpenFiles:
                 oldest.used = False
                 self._open[oldest] = None
             else:
+                self._count(-1)
                 oldest.close_descriptor()
 
     def closed(self, file: LogFile) -> None:
-        self._open.pop(file, None)
+        if file in self._open:
+            self._count(-1)
+            del self._open[file]
+
+    def _count(self, difference: int) -> None:
+        if self._is_sharing:
+            _shared.change(difference)
 
 
-# All that share the process's descriptors.
-_sharing: Final[list[ref[OpenFiles]]] = []
+class _Shared:
+    """The number of files that are open in all brokers of the process, which may have threads."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._lock = Lock()
+
+    def change(self, difference: int) -> None:
+        with self._lock:
+            self.count += difference
+
+
+_shared: Final = _Shared()
 
 
 class LogFile:

@@ -133,27 +133,26 @@ class Loop:
     def poll(self, seconds: float) -> Sequence[tuple[int, int]]:
         """Wait for sockets that are ready, for a `turn`; no longer than `seconds`."""
         unserved, self._unserved = self._unserved, ()
-        if self._slow:
-            return self._in_order(unserved, seconds)
-        return unserved or self._epoll.poll(seconds, _READY_AT_ONCE)
+        ready = unserved or self._epoll.poll(seconds, _READY_AT_ONCE)
+        if len(ready) < 2 or not self._slow:
+            return ready
+        return self._in_order(ready, is_fresh=not unserved)
 
     def _in_order(
-        self, unserved: Sequence[tuple[int, int]], seconds: float
+        self, ready: Sequence[tuple[int, int]], *, is_fresh: bool
     ) -> Sequence[tuple[int, int]]:
-        """The sockets that the last turn has left or that are ready since: quick ones first, or, in
-        every other turn, slow ones.
+        """Sockets in the order in which they are served: quick ones first, or, in every other turn,
+        slow ones. Others that are ready since come along, unless `ready` is fresh.
 
         A connection with brief requests waits for one slow request at most, however many others
         have slow ones. A slow connection waits for one turn of quick ones.
         """
         self._slow_first = not self._slow_first
-        waiting = list(unserved)
-        if not unserved or (not self._slow_first and len(unserved) < _READY_AT_ONCE):
-            known = {fileno for fileno, _ in unserved}
-            ready = self._epoll.poll(0 if unserved else seconds, _READY_AT_ONCE)
-            waiting += [each for each in ready if each[0] not in known]
-        if len(waiting) < 2:
-            return waiting
+        waiting = list(ready)
+        if not (is_fresh or self._slow_first or len(ready) >= _READY_AT_ONCE):
+            known = {fileno for fileno, _ in ready}
+            since = self._epoll.poll(0, _READY_AT_ONCE)
+            waiting += [each for each in since if each[0] not in known]
         slow = [each for each in waiting if each[0] in self._slow]
         quick = [each for each in waiting if each[0] not in self._slow]
         return [*slow, *quick] if self._slow_first else [*quick, *slow]
@@ -187,6 +186,10 @@ class Loop:
             if since > turn_ends:
                 self._unserved = ready[index + 1 :]
                 break
+        else:
+            # There is time for all. So those that were slow once are forgotten, one in each turn.
+            if self._slow:
+                self._slow.pop()
         self.turn_ends = turn_ends = max(turn_ends, since + _RESUMED_SECONDS)
         if self._timers.next_time() <= now:
             self._timers.expire_due(AT_ONCE)
