@@ -47,6 +47,7 @@ from kafkalite.control.clusters import Clusters
 from kafkalite.log.loggers import broker_named, lines_about
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import NewTopic
+from kafkalite.requests import slices
 from kafkalite.server.host import Host
 from kafkalite.server.loop import Loop
 from kafkalite.server.nodes import Nodes
@@ -170,19 +171,19 @@ class broker(LocalKit):
 
     def stop_node(self, node_id: int) -> None:
         """Let a node go, as if its process had died; KeyError if it is not up."""
-        self._on_nodes(lambda nodes: nodes.stop(node_id))
+        self._on_nodes(lambda nodes: nodes.stopping(node_id))
 
     def start_node(self, node_id: int) -> None:
         """Let a stopped node come back at its address; KeyError if it was not stopped."""
-        self._on_nodes(lambda nodes: nodes.start(node_id))
+        self._on_nodes(lambda nodes: nodes.starting(node_id))
 
     def add_node(self) -> int:
         """Let a new node join; its id. Raises StartError if its port is taken."""
-        return self._on_nodes(Nodes.add)
+        return self._on_nodes(Nodes.adding)
 
     def remove_node(self, node_id: int) -> None:
         """Let a node go for good; KeyError if there is none, ValueError for the only one."""
-        self._on_nodes(lambda nodes: nodes.remove(node_id))
+        self._on_nodes(lambda nodes: nodes.removing(node_id))
 
     def topic_id(self, name: str) -> UUID:
         """A topic's id, or KeyError."""
@@ -195,8 +196,7 @@ class broker(LocalKit):
 
     def clean_now(self) -> None:
         """Apply retention and compaction to all that is written so far, without waiting for any
-        interval, ratio or full segment.
-        """
+        interval, ratio or full segment."""
         self._call(lambda: self._running.background.clean_now())
 
     def force_data_loss(self, topic: str, partition: int, to_offset: int) -> None:
@@ -377,17 +377,17 @@ class broker(LocalKit):
 
         return calls.done(call) if calls.are_needed else call()
 
-    def _on_nodes(self, function: Callable[[Nodes], T]) -> T:
+    def _on_nodes(self, change: Callable[[Nodes], slices.WaitingSteps[T]]) -> T:
         """Change the nodes, from another thread not amid a reset or restart."""
         calls, clusters = self._ways()
 
         async def do() -> T:
             async with clusters.default.turn:
-                return self._call(lambda: function(self._running.nodes))
+                return self._call(lambda: slices.at_once(change(self._running.nodes)))
 
         if calls.are_needed:
             return calls.finished(do())
-        return self._call(lambda: function(self._running.nodes))
+        return self._call(lambda: slices.at_once(change(self._running.nodes)))
 
     def _verb(self, verb: str, cluster: str, /, **fields: Any) -> Any:
         calls, clusters = self._ways()

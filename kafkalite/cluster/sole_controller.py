@@ -225,8 +225,17 @@ class SoleController(Cluster):
 
     def register(self, node_id: int, endpoints: Mapping[str, Endpoint]) -> None:
         """A node comes up: it joins the in-sync replicas of all it holds, and may lead."""
+        at_once(self.registering(node_id, endpoints))
+
+    def registering(self, node_id: int, endpoints: Mapping[str, Endpoint]) -> WaitingSteps[None]:
+        """The same, in steps."""
         self.voters.add(node_id)
-        self.settle()
+        yield from self.deciding(partial(self._registration, node_id, endpoints))
+        yield from self.unfencing(node_id)
+
+    def _registration(
+        self, node_id: int, endpoints: Mapping[str, Endpoint]
+    ) -> Steps[Sequence[object]]:
         record = RegisterBrokerRecord(
             broker_id=node_id,
             incarnation_id=self.ids.uuid("incarnation"),
@@ -250,8 +259,8 @@ class SoleController(Cluster):
             fenced=True,
             log_dirs=sorted(self.directory_ids),
         )
-        self.write([record])
-        self.unfence(node_id)
+        yield
+        return [record]
 
     def losing_directories(self) -> WaitingSteps[None]:
         """If a data directory has failed, who lies in it leads no more.

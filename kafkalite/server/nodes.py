@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from kafkalite.cluster.cluster import Endpoint
 from kafkalite.config.listeners import SECURITY_PROTOCOLS
-from kafkalite.requests.slices import at_once
+from kafkalite.requests.slices import WaitingSteps
 from kafkalite.server.listener import Listener, open_node_listeners
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 class Nodes:
     """The nodes, whose `listeners` and `fetch_sessions` are the broker's own.
+
+    They change in steps, as each may be the leader of thousands of partitions; one at a time.
 
     `new_sessions` makes the fetch sessions of a node that comes, or comes back.
     """
@@ -45,7 +47,7 @@ class Nodes:
         # The ports of nodes that are stopped.
         self._ports: dict[int, list[int]] = {}
 
-    def stop(self, node_id: int) -> None:
+    def stopping(self, node_id: int) -> WaitingSteps[None]:
         """Stop one of several nodes, as if its process had died. Its connections are cut and its
         ports refuse others. Other replicas lead its partitions, and coordinate its groups and
         transactions. Raises KeyError if no such node is up.
@@ -57,9 +59,9 @@ class Nodes:
             self._listeners[self._listeners.index(listener)] = listener.at_rest()
         self._connections.cut(node_id)
         self._fetch_sessions[node_id] = self._new_sessions()
-        self._controller.fence(node_id)
+        yield from self._controller.fencing(node_id)
 
-    def start(self, node_id: int) -> None:
+    def starting(self, node_id: int) -> WaitingSteps[None]:
         """Start a stopped node again at its addresses, while serving.
 
         Raises KeyError if it was not stopped, StartError if its port is taken.
@@ -69,11 +71,10 @@ class Nodes:
             opened = listener.open_again(port)
             self._listeners[self._listeners.index(listener)] = opened
             listener.close()
-            self._connections.listen_on(opened)
         del self._ports[node_id]
-        self._register(node_id)
+        yield from self._joining(node_id)
 
-    def add(self) -> int:
+    def adding(self) -> WaitingSteps[int]:
         """Let a new node join, while serving; its id. Raises StartError if its port is taken.
 
         It holds nothing until topics are created or partitions move there.
@@ -83,12 +84,10 @@ class Nodes:
         node_id = self._config.add_node()
         self._fetch_sessions[node_id] = self._new_sessions()
         self._listeners += opened
-        for listener in opened:
-            self._connections.listen_on(listener)
-        self._register(node_id)
+        yield from self._joining(node_id)
         return node_id
 
-    def remove(self, node_id: int) -> None:
+    def removing(self, node_id: int) -> WaitingSteps[None]:
         """Stop and unregister a node (KIP-704). Partitions with no other replica have no leader
         then. Raises KeyError if there is no such node,
         ValueError if it is the only one.
@@ -96,16 +95,19 @@ class Nodes:
         if self._with_listeners() == {node_id}:
             raise ValueError(f"node {node_id} is the only one")
         if node_id in self._controller.nodes:
-            self.stop(node_id)
+            yield from self.stopping(node_id)
         del self._ports[node_id]
         for listener in self._listeners_of(node_id):
             self._listeners.remove(listener)
             listener.close()
         self._controller.voters.discard(node_id)
-        at_once(self._controller.unregistering(node_id))
+        yield from self._controller.unregistering(node_id)
 
-    def _register(self, node_id: int) -> None:
-        self._controller.register(node_id, endpoints(self._listeners)[node_id])
+    def _joining(self, node_id: int) -> WaitingSteps[None]:
+        """Register a node; then it takes connections, which its ports hold until then."""
+        yield from self._controller.registering(node_id, endpoints(self._listeners)[node_id])
+        for listener in self._listeners_of(node_id):
+            self._connections.listen_on(listener)
 
     def _with_listeners(self) -> set[int]:
         return {listener.node_id for listener in self._listeners}

@@ -112,12 +112,12 @@ def _view_of(cluster: ControlledCluster, node_id: int) -> NodeView:
 
 async def stop_node(cluster: ControlledCluster, request: NodeName) -> NodeView:
     """Let a node go, as if its process had died: others lead what it led."""
-    return _stopped(cluster, request.node)
+    return await _stopped(cluster, request.node)
 
 
-def _stopped(cluster: ControlledCluster, node_id: int) -> NodeView:
+async def _stopped(cluster: ControlledCluster, node_id: int) -> NodeView:
     try:
-        cluster.broker.nodes.stop(node_id)
+        await in_slices_of_task(cluster.broker.nodes.stopping(node_id))
     except KeyError:
         raise Problem("conflict", f"node {node_id} is not up", value=node_id) from None
     return _view_of(cluster, node_id)
@@ -125,12 +125,12 @@ def _stopped(cluster: ControlledCluster, node_id: int) -> NodeView:
 
 async def start_node(cluster: ControlledCluster, request: NodeName) -> NodeView:
     """Let a stopped node come back at its address."""
-    return _started(cluster, request.node)
+    return await _started(cluster, request.node)
 
 
-def _started(cluster: ControlledCluster, node_id: int) -> NodeView:
+async def _started(cluster: ControlledCluster, node_id: int) -> NodeView:
     try:
-        cluster.broker.nodes.start(node_id)
+        await in_slices_of_task(cluster.broker.nodes.starting(node_id))
     except KeyError:
         raise Problem("conflict", f"node {node_id} was not stopped") from None
     return _view_of(cluster, node_id)
@@ -138,13 +138,13 @@ def _started(cluster: ControlledCluster, node_id: int) -> NodeView:
 
 async def add_node(cluster: ControlledCluster, request: Nothing) -> NodeView:
     """Let a new node join."""
-    return _view_of(cluster, cluster.broker.nodes.add())
+    return _view_of(cluster, await in_slices_of_task(cluster.broker.nodes.adding()))
 
 
 async def remove_node(cluster: ControlledCluster, request: NodeName) -> Nothing:
     """Let a node go for good."""
     try:
-        cluster.broker.nodes.remove(request.node)
+        await in_slices_of_task(cluster.broker.nodes.removing(request.node))
     except KeyError:
         raise not_found("node", request.node) from None
     except ValueError as error:
@@ -156,7 +156,7 @@ async def restart_node(cluster: ControlledCluster, request: RestartNode) -> Node
     """Let a node go, as if its process had died, and come back at its address."""
     pause = seconds(request.pause, field="pause")
     async with cluster.turn:
-        _stopped(cluster, request.node)
+        await _stopped(cluster, request.node)
     await _come_back(cluster, request.node, pause)
     return _view_of(cluster, request.node)
 
@@ -178,7 +178,7 @@ async def _come_back(cluster: ControlledCluster, node_id: int, pause: float) -> 
     async with cluster.turn:
         is_there = broker is cluster.broker and broker.is_ready
         if is_there and node_id not in broker.services.cluster.nodes:
-            _started(cluster, node_id)
+            await _started(cluster, node_id)
 
 
 async def move_leader(cluster: ControlledCluster, request: MoveLeader) -> TopicView:

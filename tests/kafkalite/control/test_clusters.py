@@ -22,7 +22,7 @@ from kafkalite.control.clusters import Clusters
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import CreateCluster
 from kafkalite.faults import drop
-from kafkalite.requests.slices import in_slices_of_task
+from kafkalite.requests.slices import at_once, in_slices_of_task
 from kafkalite.server.listener import StartError, bind
 from kafkalite.testing import broker
 from tests.kafkalite.conftest import batch
@@ -329,7 +329,7 @@ async def test_clusters_have_the_ports_of_a_range(tmp_path: Path) -> None:
     async with running(tmp_path, {"kafkalite.clusters.ports": text}) as clusters:
         two = await clusters.create(CreateCluster(nodes=2))
         assert two.broker.bootstrap == f"127.0.0.1:{first},127.0.0.1:{first + 1}"
-        two.broker.nodes.stop(2)  # its port is still its own
+        at_once(two.broker.nodes.stopping(2))  # its port is still its own
         # The one that is ready gives way, if there is no other port.
         await until(lambda: clusters._ready._there)
         one = await clusters.create(CreateCluster())
@@ -337,7 +337,7 @@ async def test_clusters_have_the_ports_of_a_range(tmp_path: Path) -> None:
         taken = f"{first}, {first + 1}, {first + 2}"
         with pytest.raises(Problem, match=f"has no 2 free ports in a row: taken are {taken}"):
             await clusters.create(CreateCluster(nodes=2))
-        two.broker.nodes.start(2)
+        at_once(two.broker.nodes.starting(2))
         await clusters.delete("t-1")
         again = await clusters.create(CreateCluster(nodes=2))
         assert again.broker.bootstrap == f"127.0.0.1:{first},127.0.0.1:{first + 1}"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafkalite.replica.topics import NewTopic
+from kafkalite.requests.slices import at_once
 from kafkalite.server.listener import StartError
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.messages.alter_partition_reassignments import (
@@ -48,6 +49,22 @@ async def test_a_node_goes_and_another_leads(connect: Any) -> None:
         topic = b._running.services.topics.get("t")
         assert topic is not None
         assert topic.partitions[0].high_watermark == 3
+
+
+async def test_a_node_with_many_partitions_goes_and_comes_back_in_steps() -> None:
+    async with test_broker(nodes=2) as b:
+        b.create_topic("t", partitions=400, replication_factor=2)
+        nodes, controller = b._running.nodes, b._running.controller
+        for change, alive in ((nodes.stopping(2), {1}), (nodes.starting(2), {1, 2})):
+            count = 0
+            for wait in change:
+                count += 1
+                if wait is not None:
+                    wait()
+            assert count > 10
+            assert controller.alive == alive
+        with pytest.raises(KeyError):
+            at_once(nodes.starting(2))
 
 
 async def test_nodes_come_and_go_for_good(connect: Any) -> None:
