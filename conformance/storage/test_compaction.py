@@ -11,7 +11,8 @@ from kafkalite.log.checkpoints import read_offsets
 from kafkalite.log.cleaner import Cleaner
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
-from kafkalite.log.files import FILES
+from kafkalite.log.disk_wait import run_steps
+from kafkalite.log.files import CLEANER_CHECKPOINT, FILES
 from kafkalite.wire.record_batch import COMPRESSION_MASK, iterate_batches, iterate_records
 
 # Offset, timestamp, key, value, codec of its batch.
@@ -94,10 +95,8 @@ def clean_here(data_dir: Path, node_id: int) -> None:
         log = directory.open_log(name, 0, config)
         log.advance_high_watermark(log.log_end_offset)
     cleaner = Cleaner([directory])
-    rounds = 0
-    while cleaner.clean_at_once():
-        rounds += 1
-    assert rounds == len(NAMES)
+    run_steps(cleaner.clean_all())
+    assert len(read_offsets(FILES, data_dir / CLEANER_CHECKPOINT)) == len(NAMES)
     directory.close()
 
 
