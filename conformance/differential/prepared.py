@@ -10,7 +10,7 @@ Apache Kafka must believe that node to be alive: 4.3 takes a partition without a
 deleted one, and does without its marker (KAFKA-20734). kafkalite waits for the leader.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,9 +22,11 @@ from msgspec.structs import replace
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import error_codes
 from conformance.harness.broker import SMALL
+from kafkalite.cluster.cluster import Endpoint
 from kafkalite.cluster.sole_controller import SoleController
 from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
 from kafkalite.coordinators.transaction_coordinator.transaction import LAST_EPOCH_OF_CLIENTS
+from kafkalite.requests.slices import Steps
 from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.add_partitions_to_txn import (
@@ -121,17 +123,20 @@ def prepare(data_dir: Path, lost_port: int) -> Ids:
 def second_node_apart(port: int) -> Iterator[None]:
     """The second node is registered with this port, and a directory of its own: kafkalite's nodes
     share theirs, which Apache Kafka's controller takes for a mistake."""
-    write = SoleController.write
+    registration = SoleController._registration
 
-    def rewriting(cluster: SoleController, records: Sequence[object]) -> None:
+    def apart(
+        cluster: SoleController, node_id: int, endpoints: Mapping[str, Endpoint]
+    ) -> Steps[Sequence[object]]:
+        records = yield from registration(cluster, node_id, endpoints)
         for record in records:
-            if isinstance(record, RegisterBrokerRecord) and record.broker_id != 1:
+            if isinstance(record, RegisterBrokerRecord) and node_id != 1:
                 record.log_dirs = [uuid4()]
                 for end_point in record.end_points:
                     end_point.port = port
-        write(cluster, records)
+        return records
 
-    with patch.object(SoleController, "write", rewriting):
+    with patch.object(SoleController, "_registration", apart):
         yield
 
 
