@@ -2,8 +2,8 @@
 from their logs.
 
 Several stories share a restart. Requests that wait, and sessions, end with the connections before
-it. Not after `kill -9`: Apache Kafka does not start again with some of
-the configs that topics have here.
+it. Not after `kill -9`: Apache Kafka does not start again with some of the configs that topics have
+here.
 """
 
 from __future__ import annotations

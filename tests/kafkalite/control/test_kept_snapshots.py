@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
 import trio
 
-from kafkalite.control import kept_snapshots
+from kafkalite.control import kept_snapshots, snapshots
 from kafkalite.control.kept_snapshots import KeptSnapshots
 from kafkalite.control.problems import Problem
+from kafkalite.control.snapshot_plan import Plan
 from kafkalite.testing import broker
 
 
@@ -32,6 +34,32 @@ def test_an_export_that_is_too_large_is_refused(
     with pytest.raises(Problem, match="an export may have 0 MiB"):
         k.export(tmp_path / "data.tar")
     assert k.snapshots() == []
+
+
+def test_a_snapshot_is_taken_again_where_a_topic_is_deleted_while_it_is_copied(
+    k: broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("goes", "stays"):
+        k.create_topic(name)
+        k.produce(name, "v")
+    carry_out = snapshots.carry_out
+    plans: list[Plan] = []
+
+    def copied_late(plan: Plan, made: Path) -> None:
+        plans.append(plan)
+        if len(plans) == 1:
+            k.delete_topic("goes")
+            while plan.cuts["goes", 0].directory.exists():  # the background moves it away
+                time.sleep(0.01)
+        carry_out(plan, made)
+
+    monkeypatch.setattr(snapshots, "carry_out", copied_late)
+    k.snapshot("s")
+    assert [("goes", 0) in plan.cuts for plan in plans] == [True, False]
+    k.reset(to="s")
+    assert [each.name for each in k.topics()] == ["stays"]
+    assert len(k.records("stays", 1)) == 1
+    k.ask("snapshots.delete", snapshot="s")
 
 
 def test_nothing_is_left_of_a_snapshot_that_cannot_be_taken(
