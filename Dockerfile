@@ -18,11 +18,10 @@ VOLUME /var/lib/kafkalite
 # 9644 is for --control-port 9644, which opens beyond the container with a token only.
 EXPOSE 9092 9644
 # Kafka's own names: any server property can be set as KAFKA_..., as with the apache/kafka image.
-# Clients connect to the advertised address: change it when they are not on the Docker host,
-# e.g. PLAINTEXT://kafkalite:9092 inside a compose network.
-ENV KAFKA_LISTENERS=PLAINTEXT://0.0.0.0:9092 \
-    KAFKA_ADVERTISED_LISTENERS=PLAINTEXT://localhost:9092 \
-    KAFKA_LOG_DIRS=/var/lib/kafkalite
+# Clients connect to the advertised address, which is PLAINTEXT://localhost:9092 if nothing says
+# where to listen. Set KAFKA_ADVERTISED_LISTENERS when they are not on the Docker host, e.g. to
+# PLAINTEXT://kafkalite:9092 inside a compose network: the broker listens at the ports in it.
+ENV KAFKA_LOG_DIRS=/var/lib/kafkalite
 ENTRYPOINT ["kafkalite-entrypoint"]
 HEALTHCHECK --interval=2s --timeout=2s --retries=15 \
   CMD ["python", "-c", "import socket; socket.create_connection(('127.0.0.1', 9092), 1).close()"]

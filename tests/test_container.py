@@ -1,6 +1,9 @@
 """Checks of the container without an engine: its settings mean what they should."""
 
+import os
 import re
+import socket
+import subprocess
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -34,10 +37,65 @@ def advertised_by(config: BrokerConfig) -> list[tuple[str, str, int]]:
     return [(one.name, one.host, one.port) for one in listeners]
 
 
-def test_the_image_listens_everywhere_and_names_the_host() -> None:
-    environment = image_environment()
-    assert environment["KAFKA_LISTENERS"] == "PLAINTEXT://0.0.0.0:9092"
-    assert advertised(environment) == [("PLAINTEXT", "localhost", 9092)]
+def in_the_image(own: dict[str, str], *arguments: str) -> dict[str, str]:
+    """The environment of the broker in a container that is given its own variables."""
+    entrypoint = ROOT / "container" / "usr" / "local" / "bin" / "kafkalite-entrypoint"
+    done = subprocess.run(
+        ["sh", str(entrypoint), "env", *arguments],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={"PATH": os.environ["PATH"], **image_environment(), **own},
+    )
+    return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+
+
+IN_AND_OUT = "IN://kafka:29092,OUT://localhost:9094"
+BY_NAMES = {"LISTENER_SECURITY_PROTOCOL_MAP": "IN:PLAINTEXT,OUT:PLAINTEXT"}
+
+
+@pytest.mark.parametrize(
+    ("own", "listeners", "told"),
+    [
+        (
+            {},
+            ["PLAINTEXT://0.0.0.0:9092"],
+            [("PLAINTEXT", "localhost", 9092)],
+        ),
+        (
+            {"KAFKA_ADVERTISED_LISTENERS": "PLAINTEXT://kafka:29092"},
+            ["PLAINTEXT://0.0.0.0:29092"],
+            [("PLAINTEXT", "kafka", 29092)],
+        ),
+        *(
+            (
+                {
+                    f"{prefix}ADVERTISED_LISTENERS": IN_AND_OUT,
+                    **{f"{prefix}{name}": value for name, value in BY_NAMES.items()},
+                },
+                ["IN://0.0.0.0:29092", "OUT://0.0.0.0:9094"],
+                [("IN", "kafka", 29092), ("OUT", "localhost", 9094)],
+            )
+            for prefix in ("KAFKA_", "KAFKA_CFG_")
+        ),
+        (
+            {"KAFKA_LISTENERS": "PLAINTEXT://:29092"},
+            ["PLAINTEXT://:29092"],
+            [("PLAINTEXT", socket.getfqdn(), 29092)],
+        ),
+    ],
+)
+def test_the_image_listens_everywhere_and_names_the_host_unless_it_is_told(
+    own: dict[str, str], listeners: list[str], told: list[tuple[str, str, int]]
+) -> None:
+    environment = in_the_image(own)
+    config = BrokerConfig.from_sources(environment=environment)
+    assert [str(each) for each in config.listeners()] == listeners
+    assert advertised_by(config) == told
+
+
+def test_a_file_says_where_the_image_listens() -> None:
+    assert not any("LISTENERS" in name for name in in_the_image({}, "A=1", "--config=x"))
 
 
 def test_compose_offers_an_address_inside_and_one_outside() -> None:

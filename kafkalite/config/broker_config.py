@@ -26,6 +26,7 @@ from kafkalite.config.definition import (
     scaled,
     text_in_force,
 )
+from kafkalite.config.environment import read_environment, variables
 from kafkalite.config.listeners import Listener, moved, parse_listeners, parse_protocol_map
 from kafkalite.config.log_dirs import EVERY_LOG_DIR, check_cordoned
 from kafkalite.config.releases import Release, releases
@@ -34,9 +35,7 @@ from kafkalite.config.sources import (
     built_in,
     check,
     located,
-    read_environment,
     read_file,
-    variables,
 )
 from kafkalite.config.together import check_values
 from kafkalite.log.config import LogConfig
@@ -100,6 +99,14 @@ class BrokerConfig:
         """
         from_file = read_file(file) if file else {}
         from_environment = read_environment(environment or {})
+        together = {**from_file, **from_environment, **(flags or {})}
+        if together.get("config.providers"):
+            from kafkalite.config.providers import resolved
+
+            with_values = resolved(together, environment or {})
+            from_file, from_environment = with_values(from_file), with_values(from_environment)
+            flags = with_values(flags or {})
+            together = with_values(together)
         in_file = dict.fromkeys(from_file, str(file))
         in_environment = variables(environment or {})
         check(from_file, places=in_file)
@@ -110,7 +117,6 @@ class BrokerConfig:
             places.pop(name, None)
         config = cls.__new__(cls)
         try:
-            together = {**from_file, **from_environment, **(flags or {})}
             config._initialize({**together, **at_address(together, host, port)})
         except ConfigError as error:
             raise located(error, places) from None

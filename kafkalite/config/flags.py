@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
@@ -28,8 +29,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def mistake(sentence: object, command: str = "kafkalite") -> int:
-    """Say on stderr what is wrong; the exit code."""
-    print(f"{command}: {sentence}", file=sys.stderr)
+    """Say on stderr what is wrong, if that can be written; the exit code."""
+    with suppress(OSError):
+        print(f"{command}: {sentence}", file=sys.stderr)
     return MISTAKE
 
 
@@ -54,7 +56,12 @@ def a_path(text: str) -> Path:
 
 
 def a_host(text: str) -> str:
-    """The host of a flag. An IPv6 address may stand in brackets, as it does before a port."""
+    """The host of a flag. An IPv6 address may stand in brackets, as it does before a port.
+
+    Raises ArgumentTypeError if it is empty: that would be every interface.
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("it names no host")
     is_in_brackets = text.startswith("[") and text.endswith("]")
     return text[1:-1] if is_in_brackets else text
 

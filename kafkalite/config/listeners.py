@@ -12,9 +12,8 @@ from msgspec.structs import replace
 from kafkalite.config.definition import ConfigError
 
 _MOST = 65535
-_LISTENER = re.compile(
-    r"(?P<name>[^:/]+)://(?:\[(?P<six>[0-9a-fA-F:.%]+)]|(?P<host>[^:\[\]]*)):(?P<port>-?[0-9]+)"
-)
+# Hosts are those that Kafka takes (SocketServerConfigs): IPv6 addresses with or without brackets.
+_LISTENER = re.compile(r"(?P<name>[^:/]+)://\[?(?P<host>[0-9a-zA-Z\-%._:]*)]?:(?P<port>-?[0-9]+)")
 
 # With the numbers of RegisterBrokerRecord (Kafka's SecurityProtocol).
 SECURITY_PROTOCOLS: Final = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
@@ -64,8 +63,7 @@ def parse_listeners(
                 f"{config_name}: no security protocol for listener {name}; "
                 "listener.security.protocol.map must name it"
             )
-        host = match["six"] or match["host"]
-        listeners.append(Listener(name, host, int(match["port"]), protocols[name]))
+        listeners.append(Listener(name, match["host"], int(match["port"]), protocols[name]))
     names = [listener.name for listener in listeners]
     if len(set(names)) < len(names):
         raise ConfigError(f"{config_name}: each listener must have a different name")

@@ -1,8 +1,4 @@
-"""Sources of configs: a properties file, the environment, flags. The later ones win.
-
-The environment is read as the apache/kafka image reads it: `KAFKA_LOG_RETENTION_MS` is
-log.retention.ms; one underscore stands for a dot, two for an underscore, three for a dash.
-"""
+"""Sources of configs: a properties file, the environment, flags. The later ones win."""
 
 from __future__ import annotations
 
@@ -27,28 +23,6 @@ logger = logger_of(__name__)
 
 # A slip of the finger leaves a name this similar (difflib's ratio). Less is another name.
 _CLOSE_ENOUGH: Final = 0.8
-
-# Settings of the apache/kafka image's own scripts, not of the broker.
-_NOT_CONFIGS: Final = frozenset(
-    {
-        "KAFKA_GC_LOG_OPTS",
-        "KAFKA_HEAP_OPTS",
-        "KAFKA_HOME",
-        "KAFKA_JMX_HOSTNAME",
-        "KAFKA_JMX_OPTS",
-        "KAFKA_JMX_PORT",
-        "KAFKA_JVM_PERFORMANCE_OPTS",
-        "KAFKA_LOG4J_LOGGERS",
-        "KAFKA_LOG4J_OPTS",
-        "KAFKA_LOG4J_ROOT_LOGLEVEL",
-        "KAFKA_OPTS",
-        "KAFKA_TOOLS_LOG4J_LOGLEVEL",
-        "KAFKA_VERSION",
-    }
-)
-
-# The system property of Java that names a JAAS file.
-_JAAS_FILE: Final = re.compile(r'-Djava\.security\.auth\.login\.config==?(?:"([^"]+)"|(\S+))')
 
 # The lowest layer, as the server.properties and the image of Kafka itself come with one. The delays
 # are zero because a test should not wait seconds for an assignment.
@@ -119,31 +93,6 @@ def read_file(path: Path) -> dict[str, str]:
         raise ConfigError(f"cannot read the config file {path}: {error}") from None
 
 
-def variables(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment variable of each config that is set by one, by the config's name."""
-    found = {
-        _config_name(variable): variable
-        for variable in environment
-        if variable.startswith("KAFKA_") and variable not in _NOT_CONFIGS
-    }
-    if environment.get("CLUSTER_ID"):
-        found.setdefault("kafkalite.cluster.id", "CLUSTER_ID")
-    if "advertised.listeners" in found:
-        found.setdefault("listeners", found["advertised.listeners"])
-    return found
-
-
-def read_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The configs among environment variables."""
-    configs = {name: environment[variable] for name, variable in variables(environment).items()}
-    if jaas := _JAAS_FILE.search(environment.get("KAFKA_OPTS", "")):
-        configs.setdefault("kafkalite.jaas.file", jaas[1] or jaas[2])
-    if "advertised.listeners" in configs and "KAFKA_LISTENERS" not in environment:
-        # The image listens on every interface, at the ports that are advertised.
-        configs["listeners"] = re.sub(r"://[^:]*:", "://0.0.0.0:", configs["advertised.listeners"])
-    return configs
-
-
 def at_address(lower: Mapping[str, str], host: str | None, port: int | None) -> dict[str, str]:
     """The configs that make the first listener of `lower` listen on another host or port.
 
@@ -169,11 +118,6 @@ def at_address(lower: Mapping[str, str], host: str | None, port: int | None) -> 
             for each in told
         )
     return configs
-
-
-def _config_name(variable: str) -> str:
-    name = variable.removeprefix("KAFKA_").lower()
-    return name.replace("___", "-").replace("__", "\0").replace("_", ".").replace("\0", "_")
 
 
 _LONGEST_NAME: Final = max(map(len, BROKER_CONFIGS))

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, TextIO
 
 _FAILED: Final = 1
 _INTERRUPTED: Final = 130
@@ -39,6 +39,7 @@ def written(command: Callable[[], int]) -> int:
         try:
             return command()
         finally:
+            _end_errors()
             sys.stdout.flush()
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -47,7 +48,9 @@ def written(command: Callable[[], int]) -> int:
         return _FAILED
     except OSError as error:
         _print_no_more()
-        print(f"kafkalite: {error}", file=sys.stderr)
+        with suppress(OSError):
+            print(f"kafkalite: {error}", file=sys.stderr)
+        _end_errors()
         return _FAILED
 
 
@@ -59,9 +62,17 @@ def say(line: str) -> None:
         _print_no_more()
 
 
-def _print_no_more() -> None:
+def _end_errors() -> None:
+    """What cannot be written to the standard error is no reason for another exit code."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _print_no_more(sys.stderr)
+
+
+def _print_no_more(stream: TextIO | None = None) -> None:
     """Python writes what is left when it ends, and would tell of that failure, too."""
     with suppress(OSError, ValueError):  # of a stream that is no file
         nothing = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nothing, sys.stdout.fileno())
+        os.dup2(nothing, (stream or sys.stdout).fileno())
         os.close(nothing)

@@ -45,3 +45,8 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(capsys: pytest.CaptureFixture
 )
 def test_an_address_may_stand_in_brackets(text: str, host: str) -> None:
     assert a_host(text) == host
+
+
+def test_no_host_is_not_every_host() -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="it names no host"):
+        a_host("")

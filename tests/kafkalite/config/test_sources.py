@@ -34,15 +34,6 @@ def test_flags_win_over_environment_over_file_over_defaults(tmp_path: Path) -> N
     assert config.integer("message.max.bytes") == 1048588
 
 
-def test_underscores_in_the_environment_are_read_as_the_image_reads_them(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    with caplog.at_level(logging.WARNING):
-        BrokerConfig.from_sources(environment={"KAFKA_A__B___C_D": "1", "KAFKA_HEAP_OPTS": "-Xmx"})
-    assert "config a_b-c.d is not known" in caplog.text
-    assert len(caplog.records) == 1
-
-
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"cannot read the config file .*x: No such file"):
         BrokerConfig.from_sources(tmp_path / "x")

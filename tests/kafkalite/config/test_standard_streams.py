@@ -48,13 +48,19 @@ def test_a_reader_that_goes_ends_it_without_a_word(command: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("mistake", ["--odd", "--set num.partitions=x"])
+def test_a_mistake_that_nobody_can_be_told_of_is_one(mistake: str) -> None:
+    assert run(mistake, "2> /dev/full") == (2, "")
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_nothing(closed: str) -> None:
     assert run("--version", closed) == (0, "")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("streams", ["<&- >&- 2>&-", ">/dev/full", "> >(exit)"])
+@pytest.mark.parametrize("streams", ["<&- >&- 2>&-", ">/dev/full", "2>/dev/full", "> >(exit)"])
 def test_a_broker_serves_whatever_becomes_of_its_streams(tmp_path: Path, streams: str) -> None:
     """None of its files has the number of a standard stream."""
     ready = tmp_path / "ready.json"
