@@ -26,7 +26,6 @@ from kafkalite.config.definition import (
     scaled,
     text_in_force,
 )
-from kafkalite.config.environment import read_environment, variables
 from kafkalite.config.listeners import Listener, moved, parse_listeners, parse_protocol_map
 from kafkalite.config.log_dirs import EVERY_LOG_DIR, check_cordoned
 from kafkalite.config.releases import Release, releases
@@ -97,6 +96,8 @@ class BrokerConfig:
         Names unknown to Kafka and to us are an error in flags; elsewhere they are left aside with
         a warning, since properties files hold settings of plugins, too.
         """
+        from kafkalite.config.environment import read_environment, variables
+
         from_file = read_file(file) if file else {}
         from_environment = read_environment(environment or {})
         together = {**from_file, **from_environment, **(flags or {})}

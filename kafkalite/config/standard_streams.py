@@ -63,7 +63,7 @@ def say(line: str) -> None:
 
 
 def _end_errors() -> None:
-    """What cannot be written to the standard error is no reason for another exit code."""
+    """A standard error that cannot be written to is no reason for another exit code."""
     try:
         sys.stderr.flush()
     except OSError:

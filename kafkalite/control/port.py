@@ -10,7 +10,7 @@ import trio
 
 from kafkalite.control.guard import LOOPBACK, new_token
 from kafkalite.log.loggers import logger_of
-from kafkalite.server.listener import StartError, bind, joined
+from kafkalite.server.listener import StartError, bind, joined, local_address
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
@@ -67,9 +67,7 @@ class ControlPort:
     @property
     def address(self) -> dict[str, str]:
         """The `url` of the port, and its `token`."""
-        host, port = self._socket.getsockname()[:2]
-        host = "127.0.0.1" if host == "0.0.0.0" else "::1" if host == "::" else host
-        return {"url": f"http://{joined(host, port)}", "token": self._token}
+        return {"url": f"http://{joined(*local_address(self._socket))}", "token": self._token}
 
     @property
     def page_url(self) -> str | None:

@@ -13,7 +13,7 @@ from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.metrics.requests import RequestMetrics
 from kafkalite.metrics.server import metrics_server
 from kafkalite.metrics.state import read
-from kafkalite.server.listener import bind, joined
+from kafkalite.server.listener import bind, joined, local_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ class MetricsEndpoint:
     @property
     def url(self) -> str:
         """The address for Prometheus."""
-        return f"http://{joined(*self._socket.getsockname()[:2])}/metrics"
+        return f"http://{joined(*local_address(self._socket))}/metrics"
 
     async def serve(self) -> None:
         """Serve for ever; must run before there is anything to tell."""

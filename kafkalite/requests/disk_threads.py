@@ -13,6 +13,8 @@ import trio
 
 from kafkalite.log.page_cache import NotCached, cached_only
 
+# Python's words.
+NO_THREAD: Final = "can't start new thread"
 _MOST_THREADS: Final = 8
 # A read may be cold in several places, and its pages gone again when memory is scarce.
 _TRIES: Final = 100
@@ -29,7 +31,22 @@ async def in_disk_thread(work: Callable[[], object]) -> None:
     except LookupError:
         limiter = trio.CapacityLimiter(_MOST_THREADS)
         _limiter.set(limiter)
-    await trio.to_thread.run_sync(work, limiter=limiter)
+    await in_thread(work, limiter)
+
+
+async def in_thread(
+    work: Callable[[], object], limiter: trio.CapacityLimiter | None = None
+) -> None:
+    """Have `work` done in a thread, or here if none can be started. Raises what it raises.
+
+    A user, or a container, may have no more threads for a while: others wait then.
+    """
+    try:
+        await trio.to_thread.run_sync(work, limiter=limiter)
+    except RuntimeError as error:
+        if str(error) != NO_THREAD:
+            raise
+        work()
 
 
 async def finished(

@@ -15,6 +15,7 @@ import trio
 
 from kafkalite.apis import Api, Handler, apis_of
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.disk_threads import in_thread
 from kafkalite.requests.request_memory import RequestMemory
 from kafkalite.requests.slices import briefly_or_in_slices, has_many_within, in_slices, let_go
 from kafkalite.requests.suspension import ResponseCoroutine, has_to_wait
@@ -134,7 +135,7 @@ class Dispatcher:
         """Respond to the first request of an API, whose handler takes up to 100 ms to import."""
         connection.context.api_key = api.key
         await connection.context.connection.move_to_task()
-        await trio.to_thread.run_sync(api.load)
+        await in_thread(api.load)
         response = self.respond(connection, frame)
         return response if isinstance(response, list) else await response
 

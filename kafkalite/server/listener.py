@@ -178,8 +178,7 @@ def _told(
             port = advertised.port or sock.getsockname()[1]
             return Listener(node_id, wanted, sock, advertised.host, port)
     # Not advertised: clients are not told of it, but may use it.
-    host, port = sock.getsockname()[:2]
-    return Listener(node_id, wanted, sock, host, port)
+    return Listener(node_id, wanted, sock, *local_address(sock))
 
 
 def _bind_all(wanted: Sequence[ListenerConfig]) -> list[socket.socket]:
@@ -225,12 +224,16 @@ def bind(host: str, port: int, purpose: str = "") -> socket.socket:
 
 
 def _bound(host: str, port: int) -> socket.socket:
-    """A socket that is bound there and does not listen, non-blocking. Raises OSError."""
+    """A socket that is bound there and does not listen, non-blocking. Raises OSError.
+
+    As by Java, every interface is one of IPv4 and IPv6, and a name's addresses of IPv4 come first.
+    """
+    if host in ("", "0.0.0.0") and _has_six():
+        host = "::"
     # The codec for other names takes a millisecond to import.
     name = host.encode() if host.isascii() else host
-    family, kind, protocol, _, address = socket.getaddrinfo(
-        name or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
+    found = socket.getaddrinfo(name or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
     sock = socket.socket(family, kind, protocol)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -244,9 +247,24 @@ def _bound(host: str, port: int) -> socket.socket:
     return sock
 
 
+def _has_six() -> bool:
+    """True where the system has IPv6."""
+    try:
+        socket.socket(socket.AF_INET6, socket.SOCK_STREAM).close()
+    except OSError:
+        return False
+    return True
+
+
 def _cannot_listen(host: str, port: int, purpose: str, error: OSError) -> StartError:
     prefix = f"{purpose}: " if purpose else ""
     return StartError(f"{prefix}cannot listen on {joined(host, port)}: {error.strerror}")
+
+
+def local_address(sock: socket.socket) -> tuple[str, int]:
+    """Host and port by which this machine reaches a socket: one for every interface has IPv4."""
+    host, port = sock.getsockname()[:2]
+    return ("127.0.0.1" if host in ("0.0.0.0", "::") else host), port
 
 
 def joined(host: str, port: int) -> str:

@@ -91,7 +91,7 @@ def test_stores_and_their_passwords_are_files_among_the_secrets(tmp_path: Path) 
         read_environment({"KAFKA_SSL_KEY_CREDENTIALS": "none"}, tmp_path)
 
 
-# As people have them for Bitnami's image and for Confluent's.
+# People have such files for Bitnami's image and for Confluent's.
 BITNAMI = {
     "ALLOW_PLAINTEXT_LISTENER": "yes",
     "KAFKA_CFG_NODE_ID": "0",

@@ -10,7 +10,7 @@ import trio
 
 from kafkalite.log import page_cache
 from kafkalite.log.page_cache import NotCached
-from kafkalite.requests.disk_threads import off_loop
+from kafkalite.requests.disk_threads import in_disk_thread, off_loop
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.list_offsets import (
@@ -136,3 +136,30 @@ def test_a_read_in_steps_goes_on_after_each_wait() -> None:
     with pytest.raises(StopIteration) as done:
         next(steps)
     assert done.value.value == 3
+
+
+async def test_without_a_thread_the_work_is_done_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The limit of a user or a container is shared: others may have all threads for a while."""
+
+    def none_is_free(*arguments: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(trio._threads, "start_thread_soon", none_is_free)
+    done: list[threading.Thread] = []
+    for _ in range(20):  # more than there may be threads
+        await in_disk_thread(lambda: done.append(threading.current_thread()))
+    assert done == [threading.main_thread()] * 20
+
+
+async def test_an_error_of_the_work_is_raised_and_the_work_not_done_again() -> None:
+    done: list[int] = []
+
+    def fails() -> None:
+        done.append(1)
+        raise RuntimeError("another one")
+
+    with pytest.raises(RuntimeError, match="another one"):
+        await in_disk_thread(fails)
+    assert done == [1]

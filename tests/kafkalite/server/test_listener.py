@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import select
 import socket
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from kafkalite.server.listener import (
     bind,
     closed_if_cut_short,
     joined,
+    local_address,
     open_listeners,
 )
 
@@ -114,3 +117,46 @@ def test_listeners_that_nobody_takes_over_are_closed() -> None:
 def test_addresses_as_they_are_written() -> None:
     assert joined("localhost", 9092) == "localhost:9092"
     assert joined("::1", 9092) == "[::1]:9092"
+
+
+@pytest.mark.parametrize("host", ["", "0.0.0.0", "::"])
+def test_every_interface_is_one_of_both_families(host: str) -> None:
+    """Java's sockets are so, and clients that look up localhost may get either address first."""
+    sock = bind(host, 0)
+    assert local_address(sock) == ("127.0.0.1", sock.getsockname()[1])
+    for address in ("127.0.0.1", "::1"):
+        socket.create_connection((address, sock.getsockname()[1])).close()
+    sock.close()
+
+
+@pytest.mark.parametrize("host", ["", "0.0.0.0"])
+def test_a_system_without_ipv6_has_every_interface_of_the_other(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = socket.socket
+
+    def without_six(family: int = -1, *others: int) -> socket.socket:
+        if family == socket.AF_INET6:
+            raise OSError(errno.EAFNOSUPPORT, "Address family not supported by protocol")
+        return make(family, *others)
+
+    monkeypatch.setattr(socket, "socket", without_six)
+    sock = bind(host, 0)
+    assert sock.getsockname()[0] == "0.0.0.0"
+    sock.close()
+
+
+def test_a_name_with_addresses_of_both_families_is_the_older_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Java sorts them so. Many systems have ::1 first for localhost."""
+    look_up = socket.getaddrinfo
+
+    def six_first(name: bytes, port: int, **named: int) -> list[Any]:
+        assert name == b"localhost"
+        return [*look_up("::1", port, **named), *look_up("127.0.0.1", port, **named)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", six_first)
+    sock = bind("localhost", 0)
+    assert sock.getsockname()[0] == "127.0.0.1"
+    sock.close()
