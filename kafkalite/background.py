@@ -18,7 +18,7 @@ import trio
 
 from kafkalite.log.cleaner import Cleaner, Throttle
 from kafkalite.replica.flusher import Flusher, carry_out
-from kafkalite.requests.disk_threads import in_disk_thread
+from kafkalite.requests.disk_threads import in_disk_thread, in_thread
 from kafkalite.requests.slices import SLICE_SECONDS, WaitingSteps, at_once, in_slices_of_task
 from kafkalite.supervision import every, in_step, supervised
 from kafkalite.wire.errors import KafkaError
@@ -225,7 +225,7 @@ class Background:
         async with self._alone:
             if self._cluster.is_snapshot_due:
                 write = await in_slices_of_task(self._cluster.begin_snapshot())
-                await trio.to_thread.run_sync(write)
+                await in_thread(write)
                 await in_slices_of_task(self._cluster.complete_snapshot())
 
     async def _clean(self) -> None:

@@ -37,6 +37,7 @@ from kafkalite.coordinators.share_state_requests import (
 from kafkalite.coordinators.unstored import for_each
 from kafkalite.replica.share.share_partition import SharePartitionKey, StateUpdate
 from kafkalite.replica.share.state_batch import combine
+from kafkalite.requests.disk_threads import in_thread
 from kafkalite.requests.slices import Steps, in_slices_of_task
 from kafkalite.supervision import supervised
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -226,7 +227,7 @@ class SharePersister:
         self._send.send_nowait(work)
 
     async def by_thread(self, work: Callable[[], None]) -> None:
-        await trio.to_thread.run_sync(work)
+        await in_thread(work)
 
     async def in_steps(self, steps: Steps[T], count: int) -> T:
         return await in_slices_of_task(steps)

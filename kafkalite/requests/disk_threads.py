@@ -34,19 +34,17 @@ async def in_disk_thread(work: Callable[[], object]) -> None:
     await in_thread(work, limiter)
 
 
-async def in_thread(
-    work: Callable[[], object], limiter: trio.CapacityLimiter | None = None
-) -> None:
-    """Have `work` done in a thread, or here if none can be started. Raises what it raises.
+async def in_thread(work: Callable[[], T], limiter: trio.CapacityLimiter | None = None) -> T:
+    """The result of `work`, done in a thread, or here if none can be started. Raises what it does.
 
     A user, or a container, may have no more threads for a while: others wait then.
     """
     try:
-        await trio.to_thread.run_sync(work, limiter=limiter)
+        return await trio.to_thread.run_sync(work, limiter=limiter)
     except RuntimeError as error:
         if str(error) != NO_THREAD:
             raise
-        work()
+        return work()
 
 
 async def finished(

@@ -14,10 +14,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
-import trio
-
 from kafkalite.apis import Api, Handler
 from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.disk_threads import in_thread
 from kafkalite.requests.refusals import refuse_in_steps
 from kafkalite.requests.request_memory import give_back
 from kafkalite.requests.slices import in_slices
@@ -106,7 +105,7 @@ def forwarded(forward: Forward) -> Callable[[Api], Handler]:
 
 async def _worked(size: int, work: Callable[[], T]) -> T:
     """The result of work on a message of so many bytes: of a thread, if it would hold the loop."""
-    return work() if size < _IN_THREAD_FROM_BYTES else await trio.to_thread.run_sync(work)
+    return work() if size < _IN_THREAD_FROM_BYTES else await in_thread(work)
 
 
 async def _altered(
