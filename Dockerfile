@@ -22,6 +22,8 @@ EXPOSE 9092 9644
 # where to listen. Set KAFKA_ADVERTISED_LISTENERS when they are not on the Docker host, e.g. to
 # PLAINTEXT://kafkalite:9092 inside a compose network: the broker listens at the ports in it.
 ENV KAFKA_LOG_DIRS=/var/lib/kafkalite
+# Commands in the container (docker exec) find the broker by its ready file there.
+ENV XDG_RUNTIME_DIR=/tmp
 ENTRYPOINT ["kafkalite-entrypoint"]
 HEALTHCHECK --interval=2s --timeout=2s --retries=15 \
-  CMD ["python", "-c", "import socket; socket.create_connection(('127.0.0.1', 9092), 1).close()"]
+  CMD ["kafkalite-health"]

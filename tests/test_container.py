@@ -13,8 +13,30 @@ import yaml
 
 from kafkalite.config import BROKER_CONFIGS, BrokerConfig
 from kafkalite.config.quorum import quorum_config
+from kafkalite.config.ready_file import own_path, write
 
 ROOT = Path(__file__).parent.parent
+
+
+def test_a_broker_on_any_port_is_healthy(tmp_path: Path) -> None:
+    """Its ready file says so, which is there while it runs."""
+    script = ROOT / "container" / "usr" / "local" / "bin" / "kafkalite-health"
+    assert f'CMD ["{script.name}"]' in (ROOT / "Dockerfile").read_text()
+    # A python that finds nothing on the usual port.
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "python3").chmod(0o755)
+    environment = {
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "XDG_RUNTIME_DIR": str(tmp_path),
+    }
+    assert subprocess.run([str(script)], check=False, env=environment).returncode == 1
+    ready = own_path(environment)
+    assert ready is not None
+    write({}, ready)
+    assert subprocess.run([str(script)], check=False, env=environment).returncode == 0
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 0\n")
+    ready.unlink()
+    assert subprocess.run([str(script)], check=False, env=environment).returncode == 0
 
 
 def compose_service(name: str) -> dict[str, Any]:
