@@ -31,6 +31,7 @@ def value(text: str, environment: dict[str, str] | None = None, **parameters: st
 def secrets(tmp_path: Path) -> Path:
     (tmp_path / "some.properties").write_text("user = bär\nempty=\n", encoding="utf-8")
     (tmp_path / "password").write_text("letters\n")
+    (tmp_path / "sub").mkdir()
     return tmp_path
 
 
@@ -49,7 +50,7 @@ def secrets(tmp_path: Path) -> Path:
         ("${dir:DIR:password}", "letters\n"),
         ("${dir:DIR:none}", "${dir:DIR:none}"),
         ("${dir:DIR/none:password}", "${dir:DIR/none:password}"),
-        ("${dir:DIR:../DIR/password}", "${dir:DIR:../DIR/password}"),
+        ("${dir:DIR/sub:../password}", "${dir:DIR/sub:../password}"),
     ],
 )
 def test_what_a_provider_has_takes_the_place_of_its_name(

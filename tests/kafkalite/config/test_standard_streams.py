@@ -13,6 +13,9 @@ import pytest
 
 from kafkalite.config.standard_streams import written
 
+# Python keeps what it could not write, and tries again at its end, unless this is set.
+ENVIRONMENT = {name: each for name, each in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
 
 def test_a_command_that_prints_gives_its_own_code(capsys: pytest.CaptureFixture[str]) -> None:
     def command() -> int:
@@ -29,7 +32,12 @@ def run(command: str, to: str) -> tuple[int, str]:
     if to.startswith("|"):
         words += "; exit ${PIPESTATUS[0]}"
     done = subprocess.run(
-        ["bash", "-c", words], stderr=subprocess.PIPE, text=True, timeout=60, check=False
+        ["bash", "-c", words],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+        env=ENVIRONMENT,
     )
     return done.returncode, done.stderr
 
@@ -65,7 +73,8 @@ def test_a_broker_serves_whatever_becomes_of_its_streams(tmp_path: Path, streams
     """None of its files has the number of a standard stream."""
     ready = tmp_path / "ready.json"
     words = f'exec "{sys.executable}" -m kafkalite --port 0 --temporary --ui --ready-file "{ready}"'
-    with subprocess.Popen(["bash", "-c", f"{words} {streams}"], text=True) as process:
+    command = ["bash", "-c", f"{words} {streams}"]
+    with subprocess.Popen(command, text=True, env=ENVIRONMENT) as process:
         deadline = time.monotonic() + 30
         while not ready.exists() and time.monotonic() < deadline and process.poll() is None:
             time.sleep(0.05)
