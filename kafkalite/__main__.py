@@ -187,6 +187,7 @@ def _main(arguments: list[str]) -> int:
     flags = parse_arguments(arguments)
     _log_to_stderr(flags.log_level.upper(), flags.log_format)
     from kafkalite.config import ConfigError
+    from kafkalite.server.host import NoThreadError
     from kafkalite.server.listener import StartError
     from kafkalite.server.start_signals import start_given_up_on_signals
 
@@ -195,7 +196,7 @@ def _main(arguments: list[str]) -> int:
             return _list_configs(flags)
         with start_given_up_on_signals() as start:
             return _run(flags, start)
-    except (ConfigError, StartError) as error:
+    except (ConfigError, NoThreadError, StartError) as error:
         return mistake(error)
 
 

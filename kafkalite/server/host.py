@@ -12,13 +12,12 @@ gets a task from its beginning, as the loop's own must never sleep with it.
 from __future__ import annotations
 
 import os
-import time
+import warnings
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Final, TypeVar, TypeVarTuple, cast
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple, cast
 
 import trio
-from outcome import capture
 
 from kafkalite.log.loggers import lines_are_of_turns
 from kafkalite.requests.disk_threads import NO_THREAD
@@ -30,11 +29,15 @@ if TYPE_CHECKING:
 
     from kafkalite.requests.suspension import SuspendedRequest
 
-# Between two looks at what trio waits for, while it has no thread.
-_PAUSE_SECONDS: Final = 0.001
-
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
+
+
+class NoThreadError(Exception):
+    """Trio has no thread to wait in, and can start none."""
+
+    def __str__(self) -> str:
+        return "no thread can be started: the user, or the container, may have no more"
 
 
 class Host:
@@ -67,29 +70,18 @@ class Host:
         )
         lines_are_of_turns(loop)
         try:
-            while not loop.is_over:
-                try:
-                    loop.serve_with_guest(wanted)
-                except RuntimeError as error:
-                    self._go_on_without_a_thread(error)
+            loop.serve_with_guest(wanted)
+        except RuntimeError as error:
+            if str(error) != NO_THREAD:
+                raise
+            # Trio's guest is left behind, which trio tells in words of its own.
+            warnings.filterwarnings("ignore", message="Trio guest run got abandoned")
+            raise NoThreadError from None
         finally:
             lines_are_of_turns(None)
         assert self._outcome is not None
         result: T = self._outcome.unwrap()
         return result
-
-    def _go_on_without_a_thread(self, error: RuntimeError) -> None:
-        """Wait for trio in its place, if it could not start the thread that does so.
-
-        A user, or a container, may have no more threads for a while. Raises any other error.
-        """
-        guest = _guest_without_a_thread(error)
-        if guest is None:
-            raise error
-        time.sleep(_PAUSE_SECONDS)
-        guest.unrolled_run_next_send = capture(guest.runner.io_manager.get_events, 0)
-        guest.runner.guest_tick_scheduled = True
-        self._wanted.append(guest.guest_tick)
 
     def close(self) -> None:
         """After `run`, and after everything that watches something."""
@@ -103,16 +95,6 @@ class Host:
     def _done(self, outcome: Outcome[Any]) -> None:
         self._outcome = outcome
         self.loop.is_over = True
-
-
-def _guest_without_a_thread(error: RuntimeError) -> Any:
-    """Trio's guest, if the error is that it could start no thread to wait in."""
-    trace = error.__traceback__
-    while trace is not None and str(error) == NO_THREAD:
-        if trace.tb_frame.f_code.co_name == "guest_tick":
-            return trace.tb_frame.f_locals["self"]
-        trace = trace.tb_next
-    return None
 
 
 class _Clock(trio.abc.Clock):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Awaitable, Callable
 from time import perf_counter
@@ -277,48 +279,23 @@ def test_it_returns_and_raises_what_the_function_does() -> None:
     host.close()
 
 
-def test_a_while_without_threads_does_not_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The limit of a user or a container is shared: others may have all threads for a while."""
-    start, refused = trio._core._run.start_thread_soon, 0
+WITHOUT_THREADS = """
+import sys, threading
+from kafkalite.__main__ import main
 
-    def none_is_free(*arguments: object) -> None:
-        nonlocal refused
-        refused += 1
-        raise RuntimeError("can't start new thread")
+def start(thread):
+    raise RuntimeError("can't start new thread")
 
-    async def check(loop: Loop) -> None:
-        ours, theirs = trio.socket.socketpair()
-        monkeypatch.setattr(trio._core._run, "start_thread_soon", none_is_free)
-        for _ in range(3):
-            await trio.sleep(0.01)  # a deadline
-            async with trio.open_nursery() as nursery:  # a socket
-                nursery.start_soon(ours.recv, 1)
-                await theirs.send(b"x")
-        seen = refused
-        monkeypatch.setattr(trio._core._run, "start_thread_soon", start)
-        await trio.sleep(0.05)
-        assert refused - seen <= 1
-        ours.close()
-        theirs.close()
-
-    hosted(check)
-    assert refused > 3
+threading.Thread.start = start
+sys.exit(main(["--port", "0", "--temporary", "--log-level", "warning"]))
+"""
 
 
-def test_other_errors_end_it() -> None:
-    """A mistake in the loop, or in trio, is no lack of threads."""
-
-    def turn() -> None:
-        raise RuntimeError("can't start new thread")
-
-    def guest_tick() -> None:
-        raise RuntimeError("another one")
-
-    host = Host()
-    for step in (turn, guest_tick):
-        with pytest.raises(RuntimeError) as raised:
-            step()
-        with pytest.raises(RuntimeError) as again:
-            host._go_on_without_a_thread(raised.value)
-        assert again.value is raised.value
-    host.close()
+def test_without_a_thread_it_ends_with_a_sentence() -> None:
+    """Trio waits in a thread, and cannot go on when none can be started."""
+    command = [sys.executable, "-c", WITHOUT_THREADS]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 2
+    assert ended.stderr == (
+        "kafkalite: no thread can be started: the user, or the container, may have no more\n"
+    )
