@@ -44,7 +44,7 @@ from kafkalite.server.dispatch import Dispatcher
 from kafkalite.server.flush_gate import flush_gate
 from kafkalite.server.gates import Gate, Gates
 from kafkalite.server.linger_gate import linger_gate
-from kafkalite.server.listener import Listener, StartError, open_listeners
+from kafkalite.server.listener import Listener, StartError, open_listeners, start_error_of
 from kafkalite.server.loop import Loop
 from kafkalite.server.nodes import Nodes, endpoints
 from kafkalite.services import Services
@@ -293,10 +293,12 @@ class Broker:
             listener.close()
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve clients until `stop`; has started when they can connect."""
+        """Serve clients until `stop`; has started when they can connect. Raises StartError."""
         try:
             with self._life:
                 await self._serve_until_stopped(task_status)
+        except BaseExceptionGroup as group:
+            raise start_error_of(group) from None
         finally:
             self._connections.cut_all("the broker has stopped")
             self.stopped.set()
@@ -322,6 +324,8 @@ class Broker:
             nursery.start_soon(self._connections.close_idle)
             if self.metrics is not None:
                 nursery.start_soon(supervised, "metrics", self.metrics.serve)
+            for listener in self.listeners:
+                listener.begin()
             accepting = trio.CancelScope()
             await nursery.start(self._connections.listen, self.listeners, accepting)
             task_status.started()

@@ -1,8 +1,8 @@
 """Listeners: a bound socket for each name a node listens under.
 
-A listener is bound before the broker opens its data, so that a port in use is found at once. It
-accepts (connections.py) only when the broker can answer: clients that come earlier wait in the
-kernel.
+A listener is bound before the broker opens its data, so that a port in use is found at once. If
+clients can know its port beforehand, it listens only when the broker can answer
+(`Listener.begin`): an open port means that the broker is there, as in Apache Kafka.
 """
 
 from __future__ import annotations
@@ -44,6 +44,8 @@ class Listener(Struct):
     advertised_host: str
     advertised_port: int
     cluster: str = ""
+    # Bound, and to listen as soon as its broker can answer.
+    waits: bool = False
 
     @property
     def name(self) -> str:
@@ -91,9 +93,17 @@ class Listener(Struct):
     @property
     def is_open(self) -> bool:
         """True if it listens."""
-        if self.socket.fileno() < 0:
-            return False
-        return bool(self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
+        return self.socket.fileno() >= 0 and _listens(self.socket)
+
+    def begin(self) -> None:
+        """Listen, if it was to wait with that. Raises StartError."""
+        if not self.waits or self.socket.fileno() < 0:
+            return
+        self.waits = False
+        try:
+            self.socket.listen(_BACKLOG)
+        except OSError as error:  # another process was bound there, too, and was faster
+            raise _cannot_listen(self.config.host, self.port, "", error) from None
 
     def handed_on(self) -> Listener:
         """A listener on the same port that stays as it is when this one is closed."""
@@ -110,7 +120,8 @@ def open_listeners(config: BrokerConfig) -> list[Listener]:
     """Bind every listener of every node. Raises StartError.
 
     Where port 0 is asked for, the nodes get ports in a row: a broker that is started again with the
-    first of them as its port has the same ones, and clients find all its nodes again.
+    first of them as its port has the same ones, and clients find all its nodes again. These listen
+    at once, so that nobody else gets them. The others wait for `begin`.
     """
     if not hasattr(select, "epoll"):
         raise StartError("kafkalite needs Linux: this system has no epoll")
@@ -118,7 +129,10 @@ def open_listeners(config: BrokerConfig) -> list[Listener]:
     try:
         for position in range(len(config.listeners())):
             wanted = [config.listeners(node_id)[position] for node_id in config.node_ids]
-            sockets = _bind_in_a_row(wanted) if wanted[0].port == 0 else _bind_all(wanted)
+            if wanted[0].port == 0:
+                sockets = _bind_in_a_row(wanted)
+            else:
+                sockets = _bind_all(wanted, listens=False)
             bound.extend(zip(config.node_ids, wanted, sockets, strict=True))
         return [
             _told(config.advertised_listeners(node_id), node_id, wanted, sock)
@@ -128,6 +142,14 @@ def open_listeners(config: BrokerConfig) -> list[Listener]:
         for _, _, sock in bound:
             sock.close()
         raise
+
+
+def start_error_of(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The StartError that a nursery ended with, or else all that it ended with."""
+    matching: BaseException | None = group.subgroup(StartError)
+    while isinstance(matching, BaseExceptionGroup):
+        matching = matching.exceptions[0]
+    return matching or group
 
 
 def open_missing_listeners(config: BrokerConfig, there: Sequence[Listener]) -> list[Listener]:
@@ -173,19 +195,19 @@ def _bind_near(wanted: ListenerConfig, other: Listener) -> socket.socket:
 def _told(
     told: Sequence[ListenerConfig], node_id: int, wanted: ListenerConfig, sock: socket.socket
 ) -> Listener:
+    # If it is not advertised, clients are not told of it, but may use it.
+    host, port = local_address(sock)
     for advertised in told:
         if advertised.name == wanted.name:
-            port = advertised.port or sock.getsockname()[1]
-            return Listener(node_id, wanted, sock, advertised.host, port)
-    # Not advertised: clients are not told of it, but may use it.
-    return Listener(node_id, wanted, sock, *local_address(sock))
+            host, port = advertised.host, advertised.port or port
+    return Listener(node_id, wanted, sock, host, port, waits=not _listens(sock))
 
 
-def _bind_all(wanted: Sequence[ListenerConfig]) -> list[socket.socket]:
+def _bind_all(wanted: Sequence[ListenerConfig], *, listens: bool) -> list[socket.socket]:
     bound: list[socket.socket] = []
     try:
         for listener in wanted:
-            bound.append(bind(listener.host, listener.port))
+            bound.append(bind(listener.host, listener.port, listens=listens))
     except StartError:
         for sock in bound:
             sock.close()
@@ -201,20 +223,21 @@ def _bind_in_a_row(wanted: Sequence[ListenerConfig]) -> list[socket.socket]:
             others = [
                 replace(listener, port=port + step) for step, listener in enumerate(wanted) if step
             ]
-            return [first, *_bind_all(others)]
+            return [first, *_bind_all(others, listens=True)]
         first.close()
-    return _bind_all(wanted)
+    return _bind_all(wanted, listens=True)
 
 
-def bind(host: str, port: int, purpose: str = "") -> socket.socket:
-    """A socket that listens there, non-blocking.
+def bind(host: str, port: int, purpose: str = "", *, listens: bool = True) -> socket.socket:
+    """A socket that is bound there, and listens, non-blocking.
 
     Raises StartError; `purpose` begins its text, where the port is not one for clients.
     """
     try:
         sock = _bound(host, port)
         try:
-            sock.listen(_BACKLOG)
+            if listens:
+                sock.listen(_BACKLOG)
         except OSError:
             sock.close()
             raise
@@ -254,6 +277,10 @@ def _has_six() -> bool:
     except OSError:
         return False
     return True
+
+
+def _listens(sock: socket.socket) -> bool:
+    return bool(sock.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))
 
 
 def _cannot_listen(host: str, port: int, purpose: str, error: OSError) -> StartError:

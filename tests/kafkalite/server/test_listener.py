@@ -17,6 +17,7 @@ from kafkalite.server.listener import (
     joined,
     local_address,
     open_listeners,
+    start_error_of,
 )
 
 PROTOCOLS = {
@@ -56,6 +57,46 @@ def test_a_port_that_is_taken_is_named_and_the_others_are_let_go() -> None:
         open_listeners(config_of(f"A://127.0.0.1:{other}", f"B://127.0.0.1:{port}", **PROTOCOLS))
     taken.close()
     bind("127.0.0.1", other).close()
+
+
+def test_a_port_that_is_known_listens_when_it_is_told_to() -> None:
+    """Whoever takes an open port for a broker that answers is right."""
+    port = free_port()
+    (listener,) = open_listeners(config_of(f"PLAINTEXT://127.0.0.1:{port}"))
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port))
+    assert (listener.is_open, listener.port) == (False, port)
+    listener.begin()
+    socket.create_connection(("127.0.0.1", port)).close()
+    resting = listener.at_rest()
+    resting.begin()
+    assert not resting.is_open
+    resting.close()
+    resting.begin()
+
+
+def test_of_two_that_wait_for_a_port_the_second_is_told() -> None:
+    config = config_of(f"PLAINTEXT://127.0.0.1:{free_port()}")
+    (first,), (second,) = open_listeners(config), open_listeners(config)
+    first.begin()
+    with pytest.raises(StartError, match="in use"):
+        second.begin()
+    first.close()
+    second.close()
+
+
+def test_the_start_error_among_all_that_a_nursery_ended_with() -> None:
+    error, other = StartError("in use"), ValueError()
+    group = BaseExceptionGroup("", [other, ExceptionGroup("", [error])])
+    assert start_error_of(group) is error
+    group = BaseExceptionGroup("", [other])
+    assert start_error_of(group) is group
+
+
+def free_port() -> int:
+    with bind("127.0.0.1", 0) as sock:
+        port: int = sock.getsockname()[1]
+        return port
 
 
 def test_a_listener_comes_back_at_its_port() -> None:
