@@ -121,7 +121,7 @@ def open_listeners(config: BrokerConfig) -> list[Listener]:
 
     Where port 0 is asked for, the nodes get ports in a row: a broker that is started again with the
     first of them as its port has the same ones, and clients find all its nodes again. These listen
-    at once, so that nobody else gets them. The others wait for `begin`.
+    at once, so that no other process gets them. The others wait for `begin`.
     """
     if not hasattr(select, "epoll"):
         raise StartError("kafkalite needs Linux: this system has no epoll")

@@ -60,7 +60,7 @@ def test_a_port_that_is_taken_is_named_and_the_others_are_let_go() -> None:
 
 
 def test_a_port_that_is_known_listens_when_it_is_told_to() -> None:
-    """Whoever takes an open port for a broker that answers is right."""
+    """Clients may take an open port for a broker that answers."""
     port = free_port()
     (listener,) = open_listeners(config_of(f"PLAINTEXT://127.0.0.1:{port}"))
     with pytest.raises(ConnectionRefusedError):
