@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -265,15 +265,14 @@ class broker(LocalKit):
                 started.set()
                 await self._default.ended.wait()
 
-        host = Host()
-        self._loop = host.loop
         try:
-            host.run(run)
+            with closing(Host()) as host:
+                self._loop = host.loop
+                host.run(run)
         except BaseException as error:  # noqa: BLE001 - raised again where it was started
             failure.append(error)
         finally:
             self._loop = None
-            host.close()
             self._forget()
             started.set()
 

@@ -8,11 +8,14 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from errno import EMFILE
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import trio
 
+from kafkalite import testing
 from kafkalite.config import ConfigError
 from kafkalite.server.listener import StartError
 from kafkalite.testing import broker as test_broker
@@ -220,6 +223,22 @@ async def test_the_callers_own_loop_has_one_of_a_broker() -> None:
                 await b.__aenter__()
             assert b.topics() == []
         not_running(b)
+
+
+def test_a_thread_that_cannot_begin_says_so() -> None:
+    """A process out of file descriptors got no answer, and waited for ever."""
+    told: list[str] = []
+
+    def enter() -> None:
+        with pytest.raises(OSError, match="Too many open files") as raised, test_broker():
+            pass
+        told.append(str(raised.value))
+
+    with patch.object(testing, "Host", side_effect=OSError(EMFILE, "Too many open files")):
+        thread = threading.Thread(target=enter, daemon=True)
+        thread.start()
+        thread.join(10)
+    assert len(told) == 1
 
 
 def test_a_broker_that_did_not_start_may_be_tried_again(tmp_path: Path) -> None:
