@@ -33,6 +33,7 @@ from kafkalite.client.local import (
     NewCluster,
     asked_of,
     at_once,
+    entered_in_thread,
     in_thread,
     in_trio,
     result_of,
@@ -280,7 +281,7 @@ class broker(LocalKit):
 
     async def __aenter__(self) -> Self:
         if not in_trio():
-            await in_thread(self.__enter__)
+            await entered_in_thread(self.__enter__, self.__exit__)
             return self
         self._refuse_twice()
         try:

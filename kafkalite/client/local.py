@@ -46,23 +46,45 @@ class NewCluster(LocalKit):
     ) -> None:
         super().__init__(verb, async_verb)
         self._fields = fields
-        self.bootstrap = ""
+        self._bootstrap = ""
+
+    @property
+    def bootstrap(self) -> str:
+        """`host:port` of every node, separated by commas."""
+        self._check_made()
+        return self._bootstrap
+
+    def ask(self, verb: str, **fields: Any) -> Any:
+        """Do a verb by its name in the table. Raises Problem."""
+        self._check_made()
+        return super().ask(verb, **fields)
+
+    @property
+    def asynchronous(self) -> AsyncKit:
+        """The verbs for `await`, in trio and in asyncio."""
+        self._check_made()
+        return super().asynchronous
 
     def __enter__(self) -> Self:
-        return self._made(self.ask("clusters.create", **self._fields))
+        return self._made(self._do("clusters.create", self.cluster, **self._fields))
 
     def __exit__(self, *_: object) -> None:
         self.ask("clusters.delete")
 
     async def __aenter__(self) -> Self:
-        return self._made(await self.asynchronous.ask("clusters.create", **self._fields))
+        made = await self._verb_for_await("clusters.create", self.cluster, **self._fields)
+        return self._made(made)
 
     async def __aexit__(self, *_: object) -> None:
         with trio.CancelScope(shield=True) if in_trio() else nullcontext():
             await self.asynchronous.ask("clusters.delete")
 
+    def _check_made(self) -> None:
+        if not self._bootstrap:
+            raise RuntimeError("there is no cluster yet: use it in a with statement")
+
     def _made(self, made: ClusterView) -> Self:
-        self.cluster, self.bootstrap = made.name, made.bootstrap
+        self.cluster, self._bootstrap = made.name, made.bootstrap
         return self
 
 
@@ -112,6 +134,20 @@ async def in_thread(function: Callable[..., T], *arguments: Any) -> T:
     import asyncio
 
     return await asyncio.to_thread(function, *arguments)
+
+
+async def entered_in_thread(enter: Callable[[], object], leave: Callable[[], object]) -> None:
+    """Enter in a thread, from a task of asyncio. One that is cancelled meanwhile leaves again."""
+    import asyncio
+
+    entering = asyncio.ensure_future(asyncio.to_thread(enter))
+    try:
+        await asyncio.shield(entering)
+    except asyncio.CancelledError:
+        await asyncio.wait([entering])
+        if entering.exception() is None:
+            await asyncio.to_thread(leave)
+        raise
 
 
 async def result_of(future: Future[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
@@ -188,6 +189,22 @@ async def test_a_thread_beside_the_callers_own_loop() -> None:
         assert await trio.to_thread.run_sync(fill) == 1
         b.create_topic("u")
         assert [topic.name for topic in await b.asynchronous.topics()] == ["t", "u"]
+
+
+def test_a_task_that_is_cancelled_while_it_starts_a_broker_leaves_none() -> None:
+    """The broker ran on for as long as the process, where nobody knew of it."""
+
+    async def start() -> None:
+        async with test_broker():
+            await asyncio.sleep(30)
+
+    async def give_up() -> None:
+        for seconds in (0.0, 0.001, 0.01, 0.05):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(start(), seconds)
+
+    asyncio.run(give_up())
+    assert [each for each in threading.enumerate() if each.name == "kafkalite"] == []
 
 
 @pytest.mark.parametrize("wrong", ["", "a,b"])

@@ -66,6 +66,14 @@ async def test_both_ways_reach_the_same_cluster(broker: test_broker) -> None:
 def test_a_new_cluster_is_there_within_its_block() -> None:
     with test_broker() as b:
         made = b.new_cluster("mine", nodes=2, config={"num.partitions": 3})
+        asked: list[Callable[[], object]] = [
+            lambda: made.create_topic("t"),
+            lambda: made.asynchronous,
+            lambda: made.bootstrap,
+        ]
+        for ask in asked:  # these were of the default cluster
+            with pytest.raises(RuntimeError, match="no cluster yet: use it in a with statement"):
+                ask()
         with made as c:
             assert (c.cluster, len(c.bootstrap.split(","))) == ("mine", 2)
             c.create_topic("t")
