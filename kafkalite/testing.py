@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AsyncExitStack, closing, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
@@ -33,6 +33,7 @@ from kafkalite.client.local import (
     NewCluster,
     asked_of,
     at_once,
+    entered_in_thread,
     in_thread,
     in_trio,
     result_of,
@@ -265,15 +266,14 @@ class broker(LocalKit):
                 started.set()
                 await self._default.ended.wait()
 
-        host = Host()
-        self._loop = host.loop
         try:
-            host.run(run)
+            with closing(Host()) as host:
+                self._loop = host.loop
+                host.run(run)
         except BaseException as error:  # noqa: BLE001 - raised again where it was started
             failure.append(error)
         finally:
             self._loop = None
-            host.close()
             self._forget()
             started.set()
 
@@ -281,7 +281,7 @@ class broker(LocalKit):
 
     async def __aenter__(self) -> Self:
         if not in_trio():
-            await in_thread(self.__enter__)
+            await entered_in_thread(self.__enter__, self.__exit__)
             return self
         self._refuse_twice()
         try:

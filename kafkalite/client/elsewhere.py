@@ -35,6 +35,7 @@ class Elsewhere(NewCluster):
 
     def new_cluster(
         self,
+        name: str | None = None,
         *,
         nodes: int = 1,
         config: Mapping[str, object] | None = None,
@@ -42,7 +43,7 @@ class Elsewhere(NewCluster):
         from_: str | None = None,
     ) -> NewCluster:
         """A cluster of its own in the same process, on ports of its own: a context manager."""
-        fields = _fields(config or {}, nodes=nodes, as_version=as_version, from_=from_)
+        fields = _fields(config or {}, name=name, nodes=nodes, as_version=as_version, from_=from_)
         return NewCluster(self._verb, self._async_verb, fields)
 
 

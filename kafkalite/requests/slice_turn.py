@@ -6,9 +6,25 @@ long.
 
 from __future__ import annotations
 
+from threading import local
 from typing import Final
 
 import trio
+
+
+class _Undivided(local):
+    """In effect while a thread may not wait: what is begun then is one slice."""
+
+    is_on = False
+
+    def __enter__(self) -> None:
+        self.is_on = True
+
+    def __exit__(self, *_: object) -> None:
+        self.is_on = False
+
+
+undivided: Final = _Undivided()
 
 
 class SliceTurn:

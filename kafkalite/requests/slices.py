@@ -15,7 +15,7 @@ import trio
 
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import finished, in_disk_thread
-from kafkalite.requests.slice_turn import slice_turn
+from kafkalite.requests.slice_turn import slice_turn, undivided
 from kafkalite.wire.rows import LargeResponse
 from kafkalite.wire.schema import FIELDS, KeptRow, Shape, fields_of
 
@@ -205,6 +205,10 @@ async def in_slices_of_task(steps: WaitingSteps[T]) -> T:
         except StopIteration as done:
             value: T = done.value
             return value
+        if undivided.is_on:
+            if wait is not None:
+                wait()
+            return at_once(steps)
         if wait is None:
             await trio.lowlevel.checkpoint()
         turn = slice_turn()

@@ -10,7 +10,10 @@ from typing import Final
 from kafkalite.server.channel import ChannelState
 
 if not hasattr(select, "epoll"):  # pragma: no cover
-    raise ImportError("kafkalite's broker needs Linux: this system has no epoll")
+    raise ImportError(
+        "kafkalite's broker needs Linux: this system has no epoll, or gevent has patched it away. "
+        "Beside gevent, start the command `kafkalite` in a process of its own"
+    )
 
 
 class Interest(IntEnum):

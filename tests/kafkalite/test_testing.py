@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from errno import EMFILE
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 import trio
 
+from kafkalite import testing
 from kafkalite.config import ConfigError
 from kafkalite.server.listener import StartError
 from kafkalite.testing import broker as test_broker
@@ -187,6 +191,22 @@ async def test_a_thread_beside_the_callers_own_loop() -> None:
         assert [topic.name for topic in await b.asynchronous.topics()] == ["t", "u"]
 
 
+def test_a_task_that_is_cancelled_while_it_starts_a_broker_leaves_none() -> None:
+    """The broker ran on for as long as the process, where nobody knew of it."""
+
+    async def start() -> None:
+        async with test_broker():
+            await asyncio.sleep(30)
+
+    async def give_up() -> None:
+        for seconds in (0.0, 0.001, 0.01, 0.05):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(start(), seconds)
+
+    asyncio.run(give_up())
+    assert [each for each in threading.enumerate() if each.name == "kafkalite"] == []
+
+
 @pytest.mark.parametrize("wrong", ["", "a,b"])
 def test_a_data_directory_is_one(wrong: str) -> None:
     with pytest.raises(ConfigError, match="data directory"):
@@ -220,6 +240,22 @@ async def test_the_callers_own_loop_has_one_of_a_broker() -> None:
                 await b.__aenter__()
             assert b.topics() == []
         not_running(b)
+
+
+def test_a_thread_that_cannot_begin_says_so() -> None:
+    """A process out of file descriptors got no answer, and waited for ever."""
+    told: list[str] = []
+
+    def enter() -> None:
+        with pytest.raises(OSError, match="Too many open files") as raised, test_broker():
+            pass
+        told.append(str(raised.value))
+
+    with patch.object(testing, "Host", side_effect=OSError(EMFILE, "Too many open files")):
+        thread = threading.Thread(target=enter, daemon=True)
+        thread.start()
+        thread.join(10)
+    assert len(told) == 1
 
 
 def test_a_broker_that_did_not_start_may_be_tried_again(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+import trio
+
 import kafkalite
 from kafkalite.control.answers import ClusterView, Health, Seeded, SnapshotView, VersionView
 from kafkalite.control.cluster import ControlledCluster
@@ -56,11 +58,13 @@ async def create_cluster(clusters: Clusters, request: CreateCluster) -> ClusterV
 
     It ends when no client is connected for `idle_end`, and with the process.
     """
+    await trio.lowlevel.checkpoint_if_cancelled()
     return cluster_view(await clusters.create(request))
 
 
 async def delete_cluster(clusters: Clusters, request: ClusterName) -> Nothing:
     """End a cluster, and remove its data."""
+    await trio.lowlevel.checkpoint_if_cancelled()
     await clusters.delete(request.cluster)
     return Nothing()
 

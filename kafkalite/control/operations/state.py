@@ -271,6 +271,7 @@ async def advance_clock(cluster: ControlledCluster, request: Advance) -> Advance
     given = [each for each in (request.by, request.to, request.next or None) if each is not None]
     if len(given) != 1:
         raise Problem("invalid_advance", "give one of `by`, `to` and `next`")
+    await trio.lowlevel.checkpoint_if_cancelled()
     if request.by is not None:
         by_ms = milliseconds(request.by, field="by")
     elif request.to is not None:
