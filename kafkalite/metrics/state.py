@@ -124,9 +124,7 @@ def _groups(services: Services, readings: Readings) -> Iterator[None]:
         readings.put("kafkalite_groups", count, kind, state)
 
 
-def _lag(
-    services: Services, readings: Readings, shard: Shard, group_id: str
-) -> Iterator[None]:
+def _lag(services: Services, readings: Readings, shard: Shard, group_id: str) -> Iterator[None]:
     for name, offsets in list(shard.offsets.of_group(group_id).items()):
         yield
         topic = services.topics.get(name)

@@ -84,6 +84,8 @@ async def test_very_many_tokens_do_not_hold_the_loop() -> None:
             assert len((await describe(alice, everything=True)).tokens) == COUNT + 1
             assert (await renew(alice, made.hmac, 1000)).error_code == ErrorCode.NONE
             tokens.update({f"u{n}": replace(record, token_id=f"u{n}") for n in range(COUNT)})
-            assert (await renew(alice, b"none", 1000)).error_code == ErrorCode.DELEGATION_TOKEN_NOT_FOUND
+            assert (
+                await renew(alice, b"none", 1000)
+            ).error_code == ErrorCode.DELEGATION_TOKEN_NOT_FOUND
             assert (await expire(alice, made.hmac, -1)).error_code == ErrorCode.NONE
         assert longest.seconds < MOST_SECONDS
