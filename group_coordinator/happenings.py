@@ -30,22 +30,11 @@ _LINES: Final[Mapping[str, str]] = {
 
 
 class _Told(NamedTuple):
-    """A modern group as it was told last."""
+    """A modern group as it was told last. Its members are not compared: there may be thousands."""
 
-    members: frozenset[str] = frozenset()
     epoch: int = FIRST_EPOCH
     state: ModernGroupState = ModernGroupState.EMPTY
     metadata_hash: int = 0
-
-    def why(self, now: _Told) -> str:
-        """The reason for another epoch, as far as the group itself shows it."""
-        reasons = {
-            "a member came": not now.members <= self.members,
-            "a member went": not self.members <= now.members,
-            "topics came, changed or went": now.metadata_hash != self.metadata_hash,
-        }
-        found = [reason for reason, is_so in reasons.items() if is_so]
-        return found[0] if found else "a member changed, or it was asked for"
 
 
 _UNTOLD: Final = _Told()
@@ -85,16 +74,24 @@ class Happenings:
         """A modern group was written: members that are new, and rebalances, are told."""
         if self.watcher is None and not _logger.isEnabledFor(logging.INFO):
             return
-        name = group.group_id
+        name, came, has_lost_some = group.group_id, group.came, group.has_lost_some
+        group.came, group.has_lost_some = {}, False
         known = self._known.get(group, _UNTOLD)
-        now = _Told(frozenset(group.members), group.epoch, group.state, group.metadata_hash)
+        now = _Told(group.epoch, group.state, group.metadata_hash)
         self._known[group] = now
-        for member_id in group.members:
-            if member_id not in known.members:
-                self.tell("group.joined", name, member=member_id)
+        for member_id in came:
+            self.tell("group.joined", name, member=member_id)
         is_settled = now.state in (ModernGroupState.STABLE, ModernGroupState.EMPTY)
         if now.epoch != known.epoch:
-            self.tell("rebalance.began", name, known.why(now), generation=now.epoch)
+            # The reason for another epoch, as far as the group itself shows it.
+            why = "a member changed, or it was asked for"
+            if came:
+                why = "a member came"
+            elif has_lost_some:
+                why = "a member went"
+            elif now.metadata_hash != known.metadata_hash:
+                why = "topics came, changed or went"
+            self.tell("rebalance.began", name, why, generation=now.epoch)
         if is_settled and (now.epoch != known.epoch or known.state is not now.state):
-            members = len(now.members)
+            members = len(group.members)
             self.tell("rebalance.ended", name, generation=now.epoch, members=members)
