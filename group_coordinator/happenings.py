@@ -49,12 +49,14 @@ class Watcher(Protocol):
 class Happenings:
     """Tells the log, at INFO, and `watcher`, if there is one."""
 
-    __slots__ = ("_known", "committed", "watcher")
+    __slots__ = ("_known", "committed", "expired", "watcher")
 
     def __init__(self) -> None:
         self.watcher: Watcher | None = None
         # Is told of a group that has committed so many offsets; in a transaction, when that is.
         self.committed: Callable[[str, int], None] | None = None
+        # Gets the group and the member of each that is sent away, while somebody asks.
+        self.expired: list[tuple[str, str]] | None = None
         self._known: WeakKeyDictionary[ModernGroup[Any, Any], _Told] = WeakKeyDictionary()
 
     def tell(self, kind: str, group_id: str, why: str = "", **about: str | int) -> None:
@@ -69,6 +71,8 @@ class Happenings:
         """Members went."""
         for member_id in member_ids:
             self.tell(kind, group_id, why, member=member_id)
+        if kind == "group.expired" and self.expired is not None:
+            self.expired += [(group_id, member_id) for member_id in member_ids]
 
     def changed(self, group: ModernGroup[Any, Any]) -> None:
         """A modern group was written: members that are new, and rebalances, are told."""
