@@ -162,7 +162,8 @@ class Interventions:
     def expire_due(self) -> list[MemberOfGroup]:
         """Call every timer whose time has come; the members that were sent away."""
         happenings = self._happenings
-        happenings.expired = gone = []
+        gone: list[MemberOfGroup] = []
+        happenings.expired = gone
         try:
             self._timers.expire_due()
         finally:
