@@ -53,12 +53,15 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         is done for each partition of a member that goes."""
         self._held = 0
         """The number of partitions that members have."""
+        self._subscriptions: Counter[tuple[frozenset[str], str]] = Counter()
+        """Members by subscription: names and an expression. Thousands share a few."""
         self._subscribed_topics: frozenset[str] | None = None
+        self.classic_member_count = 0
 
     @property
     def used_expressions(self) -> frozenset[str]:
         """The regular expressions that members subscribe to."""
-        return frozenset(m.subscribed_topic_regex for m in self.members.values()) - {""}
+        return frozenset(expression for _, expression in self._subscriptions) - {""}
 
     def depends_on(self, topics: Collection[str]) -> bool:
         """True if a change of these topics matters to the group. Expressions may match any."""
@@ -128,7 +131,11 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
             }
         if member.instance_id is not None:
             self.member_id_by_instance[member.instance_id] = member.member_id
-        self._subscribed_topics = None
+        self.classic_member_count += member.classic is not None
+        subscription = member.subscribed_topic_names, member.subscribed_topic_regex
+        if subscription not in self._subscriptions:
+            self._subscribed_topics = None
+        self._subscriptions[subscription] += 1
 
     def _release(self, member: ConsumerMember) -> None:
         self._held -= member.partition_count
@@ -140,7 +147,12 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
             and self.member_id_by_instance.get(instance_id) == member.member_id
         ):
             del self.member_id_by_instance[instance_id]
-        self._subscribed_topics = None
+        self.classic_member_count -= member.classic is not None
+        subscription = member.subscribed_topic_names, member.subscribed_topic_regex
+        self._subscriptions[subscription] -= 1
+        if not self._subscriptions[subscription]:
+            del self._subscriptions[subscription]
+            self._subscribed_topics = None
 
     # State that follows from it
 
@@ -165,8 +177,10 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
 
     def topics_of(self, member: ConsumerMember) -> frozenset[str]:
         """The topics it subscribes to by name, and those its expression matches."""
-        matched = self.expressions.get(member.subscribed_topic_regex)
-        names = member.subscribed_topic_names
+        return self._topics_of(member.subscribed_topic_names, member.subscribed_topic_regex)
+
+    def _topics_of(self, names: frozenset[str], expression: str) -> frozenset[str]:
+        matched = self.expressions.get(expression)
         if not matched:
             return names
         return names | matched if names else matched
@@ -174,7 +188,9 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
     @property
     def subscribed_topics(self) -> frozenset[str]:
         if self._subscribed_topics is None:
-            self._subscribed_topics = union_of(map(self.topics_of, self.members.values()))
+            self._subscribed_topics = union_of(
+                self._topics_of(names, expression) for names, expression in self._subscriptions
+            )
         return self._subscribed_topics
 
     def is_subscribed_to(self, topic: str) -> bool:
@@ -190,10 +206,6 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         return None if member_id is None else self.members[member_id]
 
     # Members that speak the classic protocol
-
-    @property
-    def classic_member_count(self) -> int:
-        return sum(member.classic is not None for member in self.members.values())
 
     def supports_classic(self, protocol_type: str, names: Iterable[str]) -> bool:
         """True if a classic member can join: with a protocol that all classic members support."""

@@ -135,6 +135,7 @@ class GroupCoordinator:
                 self._consumer,
                 self._services.overrides,
                 self._offsets,
+                self.happenings,
                 self._sweep,
                 self._expiry_steps,
             )

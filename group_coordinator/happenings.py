@@ -30,22 +30,11 @@ _LINES: Final[Mapping[str, str]] = {
 
 
 class _Told(NamedTuple):
-    """A modern group as it was told last."""
+    """A modern group as it was told last. Its members are not compared: there may be thousands."""
 
-    members: frozenset[str] = frozenset()
     epoch: int = FIRST_EPOCH
     state: ModernGroupState = ModernGroupState.EMPTY
     metadata_hash: int = 0
-
-    def why(self, now: _Told) -> str:
-        """The reason for another epoch, as far as the group itself shows it."""
-        reasons = {
-            "a member came": not now.members <= self.members,
-            "a member went": not self.members <= now.members,
-            "topics came, changed or went": now.metadata_hash != self.metadata_hash,
-        }
-        found = [reason for reason, is_so in reasons.items() if is_so]
-        return found[0] if found else "a member changed, or it was asked for"
 
 
 _UNTOLD: Final = _Told()
@@ -60,12 +49,14 @@ class Watcher(Protocol):
 class Happenings:
     """Tells the log, at INFO, and `watcher`, if there is one."""
 
-    __slots__ = ("_known", "committed", "watcher")
+    __slots__ = ("_known", "committed", "expired", "watcher")
 
     def __init__(self) -> None:
         self.watcher: Watcher | None = None
         # Is told of a group that has committed so many offsets; in a transaction, when that is.
         self.committed: Callable[[str, int], None] | None = None
+        # Gets the group and the member of each that is sent away, while somebody asks.
+        self.expired: list[tuple[str, str]] | None = None
         self._known: WeakKeyDictionary[ModernGroup[Any, Any], _Told] = WeakKeyDictionary()
 
     def tell(self, kind: str, group_id: str, why: str = "", **about: str | int) -> None:
@@ -80,21 +71,31 @@ class Happenings:
         """Members went."""
         for member_id in member_ids:
             self.tell(kind, group_id, why, member=member_id)
+        if kind == "group.expired" and self.expired is not None:
+            self.expired += [(group_id, member_id) for member_id in member_ids]
 
     def changed(self, group: ModernGroup[Any, Any]) -> None:
         """A modern group was written: members that are new, and rebalances, are told."""
         if self.watcher is None and not _logger.isEnabledFor(logging.INFO):
             return
-        name = group.group_id
+        name, came, has_lost_some = group.group_id, group.came, group.has_lost_some
+        group.came, group.has_lost_some = {}, False
         known = self._known.get(group, _UNTOLD)
-        now = _Told(frozenset(group.members), group.epoch, group.state, group.metadata_hash)
+        now = _Told(group.epoch, group.state, group.metadata_hash)
         self._known[group] = now
-        for member_id in group.members:
-            if member_id not in known.members:
-                self.tell("group.joined", name, member=member_id)
+        for member_id in came:
+            self.tell("group.joined", name, member=member_id)
         is_settled = now.state in (ModernGroupState.STABLE, ModernGroupState.EMPTY)
         if now.epoch != known.epoch:
-            self.tell("rebalance.began", name, known.why(now), generation=now.epoch)
+            # The reason for another epoch, as far as the group itself shows it.
+            why = "a member changed, or it was asked for"
+            if came:
+                why = "a member came"
+            elif has_lost_some:
+                why = "a member went"
+            elif now.metadata_hash != known.metadata_hash:
+                why = "topics came, changed or went"
+            self.tell("rebalance.began", name, why, generation=now.epoch)
         if is_settled and (now.epoch != known.epoch or known.state is not now.state):
-            members = len(now.members)
+            members = len(group.members)
             self.tell("rebalance.ended", name, generation=now.epoch, members=members)

@@ -17,6 +17,7 @@ from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import ConsumerMember
 from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.group_overrides import GroupOverrides
+from kafkalite.group_coordinator.happenings import Happenings
 from kafkalite.group_coordinator.offset_api import OffsetExpiry, OffsetRequests
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
@@ -52,6 +53,7 @@ class Interventions:
         consumer: ConsumerProtocol,
         overrides: GroupOverrides,
         offsets: OffsetRequests,
+        happenings: Happenings,
         sweep: Timer,
         expiring_offsets: Callable[[], Iterator[int]],
     ) -> None:
@@ -61,6 +63,7 @@ class Interventions:
         self._classic = classic
         self._consumer = consumer
         self._offsets = offsets
+        self._happenings = happenings
         self._sweep = sweep
         # Deletes the offsets whose retention has passed, in steps.
         self.expiring_offsets = expiring_offsets
@@ -79,10 +82,6 @@ class Interventions:
         return next(
             (each for each in self._shards.loaded.values() if group_id in each.groups), None
         )
-
-    def members(self) -> set[MemberOfGroup]:
-        """Every member of every group."""
-        return {(group.group_id, member) for group in self.groups() for member in group.members}
 
     def _timers_of(self, group: Group, member_id: str) -> tuple[Timer, ...]:
         if isinstance(group, ClassicGroup):
@@ -160,9 +159,16 @@ class Interventions:
         if self._sweep.is_set and self._sweep.deadline < until:
             self._timers.set(self._sweep, until - self._timers.clock())
 
-    def expire_due(self) -> None:
-        """Call every timer whose time has come."""
-        self._timers.expire_due()
+    def expire_due(self) -> list[MemberOfGroup]:
+        """Call every timer whose time has come; the members that were sent away."""
+        happenings = self._happenings
+        gone: list[MemberOfGroup] = []
+        happenings.expired = gone
+        try:
+            self._timers.expire_due()
+        finally:
+            happenings.expired = None
+        return sorted(set(gone))
 
     def expire(self, group: Group, member_id: str) -> None:
         """Remove a member as if its session had ended. Raises KeyError for an unknown one."""

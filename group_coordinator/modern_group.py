@@ -103,6 +103,9 @@ class ModernGroup(ABC, Generic[M, T]):
         self.timers: dict[str, MemberTimers] = {}
         self.answers: dict[str, SteadyAnswer] = {}
         """By member id, those of heartbeats that have changed nothing since the last record."""
+        self.came: dict[str, None] = {}
+        self.has_lost_some = False
+        """Members that came, and whether some went, since it was told of (happenings.py)."""
         self.is_metadata_stale = True
         """Topics may have come, grown or gone since the hash was computed."""
         self._hashed: tuple[frozenset[str], int] | None = None
@@ -237,6 +240,8 @@ class ModernGroup(ABC, Generic[M, T]):
     def _put(self, member: M) -> None:
         if (before := self.members.get(member.member_id)) is not None:
             self._release(before)
+        else:
+            self.came[member.member_id] = None
         self.members[member.member_id] = member
         self._take(member)
 
@@ -246,6 +251,10 @@ class ModernGroup(ABC, Generic[M, T]):
         if (timers := self.timers.pop(member_id, None)) is not None:
             timers.close()
         if member is not None:
+            if member_id in self.came:
+                del self.came[member_id]
+            else:
+                self.has_lost_some = True
             self._release(member)
 
     def _take(self, member: M) -> None:

@@ -195,12 +195,13 @@ class ProtocolChange:
 
     def may_downgrade(self, group: ConsumerGroup, going: Sequence[ConsumerMember] = ()) -> bool:
         """True if a classic group of the members that stay is possible and allowed."""
-        gone = {member.member_id for member in going}
-        staying = [m for m in group.members.values() if m.member_id not in gone]
+        gone = [group.members[each] for each in {m.member_id for m in going} & group.members.keys()]
+        staying = len(group.members) - len(gone)
+        staying_classic = group.classic_member_count - sum(m.classic is not None for m in gone)
         return (
-            all(member.classic is not None for member in staying)
+            staying_classic == staying
             and self._config.group_consumer_migration_policy in ("bidirectional", "downgrade")
-            and len(staying) <= self._config.group_max_size
+            and staying <= self._config.group_max_size
         )
 
     def downgrade_without(self, group: ConsumerGroup, leaving: Sequence[ConsumerMember]) -> bool:

@@ -16,7 +16,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from typing import NamedTuple
+from math import inf
+from time import monotonic
+from typing import Final, NamedTuple
 
 from kafkalite.log.checkpoints import TopicPartition, offsets_if_sound, write_offsets
 from kafkalite.log.config import FOREVER
@@ -33,6 +35,9 @@ _logger = logger_of(__name__)
 # A key in the map costs the dict's slot, the bytes object, the int. (In Kafka 24 bytes.)
 _BYTES_PER_KEY = 200
 DEDUPE_BUFFER_BYTES = 134_217_728
+# A checkpoint has all logs: while there are more to clean, it is written after this time. What it
+# lacks after a crash is cleaned again.
+_CHECKPOINT_SECONDS: Final = 1.0
 
 
 class Cleanable(NamedTuple):
@@ -77,6 +82,9 @@ class Cleaner:
             directory.path: offsets_if_sound(directory.files, directory.path / CLEANER_CHECKPOINT)
             for directory in self._directories
         }
+        # The directories whose checkpoints are to be written, each with a log that was cleaned.
+        self._unwritten: dict[LogDirectory, Log] = {}
+        self._written_at = -inf
 
     def use_buffer(self, dedupe_buffer_bytes: int) -> None:
         """Set the memory for keys, in bytes, from the next log on."""
@@ -136,7 +144,11 @@ class Cleaner:
             _, key = self._due.pop()
             chosen = yield from self._looked_at(key)
             if chosen is not None and chosen.is_due:
-                return (yield from self._clean(chosen))
+                is_cleaned = yield from self._clean(chosen)
+                if not self._due or monotonic() - self._written_at > _CHECKPOINT_SECONDS:
+                    yield from self._write_checkpoints()
+                return is_cleaned
+        yield from self._write_checkpoints()
         return False
 
     def clean_all(self) -> Iterator[Step]:
@@ -149,6 +161,7 @@ class Cleaner:
                     is_cleaned = chosen is not None and chosen.cleanable_bytes > 0
                     if chosen is not None and is_cleaned:
                         is_cleaned = yield from self._clean(chosen)
+        yield from self._write_checkpoints()
 
     def _looked_at(self, key: TopicPartition) -> Generator[Step, None, Cleanable | None]:
         """The dirty part of one log as it is now, if it has one."""
@@ -174,7 +187,10 @@ class Cleaner:
                 cleanable.first_uncleanable_offset,
                 self._max_keys,
             ).run()
-            yield from self._checkpoint(log, key, end_offset)
+            for directory in self._directories:
+                if directory.logs.get(key) is log:
+                    self._clean_up_to[directory.path][key] = end_offset
+                    self._unwritten[directory] = log
             return True
         except CleaningAborted:
             _logger.info("%s: truncated or deleted while it was cleaned", log.name)
@@ -185,17 +201,22 @@ class Cleaner:
             return is_left_alone or log.offline_reason is not None
         return False
 
-    def _checkpoint(self, log: Log, key: TopicPartition, end_offset: int) -> Iterator[Step]:
-        for directory in self._directories:
-            if directory.logs.get(key) is log:
-                clean_up_to = self._clean_up_to[directory.path]
-                clean_up_to[key] = end_offset
-                for stale in clean_up_to.keys() - directory.logs.keys():
-                    del clean_up_to[stale]
-                path = directory.path / CLEANER_CHECKPOINT
-                wait = DiskWait(partial(write_offsets, directory.files, path, dict(clean_up_to)))
-                yield Step(0, wait)
+    def _write_checkpoints(self) -> Iterator[Step]:
+        for directory, log in list(self._unwritten.items()):
+            del self._unwritten[directory]
+            clean_up_to = self._clean_up_to[directory.path]
+            for stale in clean_up_to.keys() - directory.logs.keys():
+                del clean_up_to[stale]
+            path = directory.path / CLEANER_CHECKPOINT
+            wait = DiskWait(partial(write_offsets, directory.files, path, dict(clean_up_to)))
+            yield Step(0, wait)
+            try:
                 wait.finish()
+            except OSError as error:
+                log.storage_error(error)
+                if log.offline_reason is None:  # a full disk: later
+                    self._unwritten[directory] = log
+        self._written_at = monotonic()
 
 
 def cleanable_part(log: Log, clean_up_to: int | None) -> Cleanable:

@@ -346,8 +346,8 @@ class LogManager:
         """Forget silent producers (producer.id.expiration.check.interval.ms)."""
         for log in self.logs:
             if log.offline_reason is None:
-                log.producer_state.remove_expired(log.now_ms(), expiration_ms)
-                yield log
+                yield from log.producer_state.remove_expired(log.now_ms(), expiration_ms)
+                yield None
 
     def flushes_due(self, now_ms: int) -> Iterator[Flush | None]:
         """A flush, begun, for each log whose flush.ms has passed; None for each other."""

@@ -11,6 +11,7 @@ Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry; KIP-98, KI
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -31,6 +32,8 @@ _MAX_PRODUCER_EPOCH: Final = 2**15 - 1
 PRODUCER_ID_EXPIRATION_MS: Final = 86_400_000
 
 TRANSACTION_VERSION_2: Final = 2
+# Producers that are looked at in one step.
+_AT_ONCE: Final = 256
 
 
 class AppendOrigin(IntEnum):
@@ -373,14 +376,19 @@ class ProducerState:
         }
         self.end_offset = max(self.end_offset, log_start_offset)
 
-    def remove_expired(self, now_ms: int, expiration_ms: int) -> None:
-        """Forget producers without an open transaction that were silent for `expiration_ms`."""
-        expired = [
-            producer_id
-            for producer_id, entry in self.producers.items()
-            if entry.transaction_first_offset is None
-            and now_ms - entry.last_timestamp >= expiration_ms
-        ]
-        for producer_id in expired:
-            del self.producers[producer_id]
-        self.verifications.remove_expired(now_ms, expiration_ms)
+    def remove_expired(self, now_ms: int, expiration_ms: int) -> Iterator[None]:
+        """Forget producers without an open transaction that were silent for `expiration_ms`.
+
+        Others may change them between two steps.
+        """
+        for number, producer_id in enumerate(list(self.producers), 1):
+            entry = self.producers.get(producer_id)
+            if (
+                entry is not None
+                and entry.transaction_first_offset is None
+                and now_ms - entry.last_timestamp >= expiration_ms
+            ):
+                del self.producers[producer_id]
+            if number % _AT_ONCE == 0:
+                yield
+        yield from self.verifications.remove_expired(now_ms, expiration_ms)

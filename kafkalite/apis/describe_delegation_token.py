@@ -6,9 +6,11 @@ may not see. Kafka: KafkaApis.handleDescribeTokensRequest.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.principal import Principal, parse_principal
+from kafkalite.requests.slices import Steps, briefly_or_in_slices
 from kafkalite.security.delegation_tokens import (
     REQUESTER_SINCE,
     are_token_requests_allowed,
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: DescribeDelegationTokenRequest
 ) -> DescribeDelegationTokenResponse:
     tokens = services.security.tokens
@@ -44,14 +46,22 @@ def handle(
         if wanted is None
         else [Principal(each.principal_type, each.principal_name) for each in wanted]
     )
+    described = _found(services, owners, context.api_version)
     return DescribeDelegationTokenResponse(
-        error_code=ErrorCode.NONE,
-        tokens=[
-            _described(token, tokens.hmac_of(token.token_id), context.api_version)
-            for token in services.cluster.image.delegation_tokens.values()
-            if owners is None or any(is_owner_or_renewer(token, owner) for owner in owners)
-        ],
+        error_code=ErrorCode.NONE, tokens=await briefly_or_in_slices(described, context)
     )
+
+
+def _found(
+    services: Services, owners: Sequence[Principal] | None, version: int
+) -> Steps[list[DescribedDelegationToken]]:
+    tokens = services.security.tokens
+    found: list[DescribedDelegationToken] = []
+    for token in list(services.cluster.image.delegation_tokens.values()):
+        if owners is None or any(is_owner_or_renewer(token, owner) for owner in owners):
+            found.append(_described(token, tokens.hmac_of(token.token_id), version))
+        yield
+    return found
 
 
 def _described(

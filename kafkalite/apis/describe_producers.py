@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, briefly_or_in_slices, mapped, mapped_in_steps
+from kafkalite.requests.slices import Steps, batches, briefly_or_in_slices, mapped_in_steps
 from kafkalite.requests.topic_names import validate_topic_name
 from kafkalite.wire.error_messages import default_message
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -25,6 +25,7 @@ from kafkalite.wire.messages.describe_producers import (
 )
 
 if TYPE_CHECKING:
+    from kafkalite.log.producer_entry import ProducerEntry
     from kafkalite.services import Services
 
 
@@ -33,7 +34,7 @@ async def handle(
 ) -> DescribeProducersResponse:
     def describe_topic(topic: TopicRequest) -> Steps[TopicResponse]:
         describe = partial(_describe, services, context, topic.name)
-        partitions = yield from mapped(describe, topic.partition_indexes)
+        partitions = yield from mapped_in_steps(describe, topic.partition_indexes)
         return TopicResponse(name=topic.name, partitions=partitions)
 
     topics = await briefly_or_in_slices(mapped_in_steps(describe_topic, request.topics), context)
@@ -42,7 +43,7 @@ async def handle(
 
 def _describe(
     services: Services, context: RequestContext, topic_name: str, index: int
-) -> PartitionResponse:
+) -> Steps[PartitionResponse]:
     try:
         validate_topic_name(topic_name)
         if services.topics.get(topic_name) is None:
@@ -54,19 +55,20 @@ def _describe(
         return PartitionResponse(
             partition_index=index, error_code=error.code, error_message=error.message
         )
-    return PartitionResponse(
-        partition_index=index,
-        active_producers=[
-            ProducerState(
-                producer_id=entry.producer_id,
-                producer_epoch=entry.producer_epoch,
-                last_sequence=entry.last_sequence,
-                last_timestamp=entry.last_timestamp,
-                coordinator_epoch=entry.coordinator_epoch,
-                current_txn_start_offset=-1
-                if entry.transaction_first_offset is None
-                else entry.transaction_first_offset,
-            )
-            for entry in partition.log.producer_state.producers.values()
-        ],
+    active: list[ProducerState] = []
+    for some in batches(list(partition.log.producer_state.producers.values())):
+        active += map(_active, some)
+        yield
+    return PartitionResponse(partition_index=index, active_producers=active)
+
+
+def _active(entry: ProducerEntry) -> ProducerState:
+    first_offset = entry.transaction_first_offset
+    return ProducerState(
+        producer_id=entry.producer_id,
+        producer_epoch=entry.producer_epoch,
+        last_sequence=entry.last_sequence,
+        last_timestamp=entry.last_timestamp,
+        coordinator_epoch=entry.coordinator_epoch,
+        current_txn_start_offset=-1 if first_offset is None else first_offset,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkalite.requests.slices import WaitingSteps, briefly_or_in_slices
 from kafkalite.security.delegation_tokens import NO_TIME, are_token_requests_allowed
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.expire_delegation_token import (
@@ -32,17 +33,24 @@ def refused(
     )
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: ExpireDelegationTokenRequest
 ) -> ExpireDelegationTokenResponse:
     refusal = refused(context, request)
     if refusal is not None:
         return refusal
-    now_ms = services.now_ms()
+    return await briefly_or_in_slices(_expired(services, context, request), context)
+
+
+def _expired(
+    services: Services, context: RequestContext, request: ExpireDelegationTokenRequest
+) -> WaitingSteps[ExpireDelegationTokenResponse]:
+    tokens = services.security.tokens
     try:
-        record = services.security.tokens.expire(
-            request.hmac, context.principal, request.expiry_time_period_ms, now_ms
-        )
+        token_id = yield from tokens.found(request.hmac)
+        yield from services.cluster.settling()
+        now_ms = services.now_ms()
+        record = tokens.expire(token_id, context.principal, request.expiry_time_period_ms, now_ms)
     except KafkaError as error:
         return ExpireDelegationTokenResponse(error_code=error.code)
     services.cluster.begin_write([record])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafkalite.requests.slices import WaitingSteps, briefly_or_in_slices
 from kafkalite.security.delegation_tokens import NO_TIME, are_token_requests_allowed
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.renew_delegation_token import (
@@ -30,15 +31,24 @@ def refused(
     )
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: RenewDelegationTokenRequest
 ) -> RenewDelegationTokenResponse:
     refusal = refused(context, request)
     if refusal is not None:
         return refusal
+    return await briefly_or_in_slices(_renewed(services, context, request), context)
+
+
+def _renewed(
+    services: Services, context: RequestContext, request: RenewDelegationTokenRequest
+) -> WaitingSteps[RenewDelegationTokenResponse]:
+    tokens = services.security.tokens
     try:
-        record = services.security.tokens.renew(
-            request.hmac, context.principal, request.renew_period_ms, services.now_ms()
+        token_id = yield from tokens.found(request.hmac)
+        yield from services.cluster.settling()
+        record = tokens.renew(
+            token_id, context.principal, request.renew_period_ms, services.now_ms()
         )
     except KafkaError as error:
         return RenewDelegationTokenResponse(error_code=error.code)

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 # An acknowledgement, or a partition that is read, takes some 50 microseconds.
 MOST_AT_ONCE: Final = 64
+# A record takes some 5, if each is acknowledged on its own.
+_MOST_RECORDS: Final = 512
 
 
 async def handle(
@@ -49,7 +51,7 @@ async def handle(
         return ShareAcknowledgeResponse(error_code=error.code)
     if epoch != FINAL_EPOCH:
         session.advance()
-    is_long = are_many(request.topics)
+    is_long = are_many(request.topics) or say_much(request.topics)
     unstored = services.share.unstored(member.group_id)
     saying = Saying(
         context.node_id,
@@ -80,6 +82,18 @@ def are_many(topics: Sequence[Any]) -> bool:
     return len(topics) > MOST_AT_ONCE or (
         sum(len(topic.partitions) for topic in topics) > MOST_AT_ONCE
     )
+
+
+def say_much(topics: Sequence[Any]) -> bool:
+    """True if more records are acknowledged than is done at once."""
+    count = 0
+    for topic in topics:
+        for partition in topic.partitions:
+            for batch in partition.acknowledgement_batches:
+                count += max(1, batch.last_offset - batch.first_offset + 1)
+                if count > _MOST_RECORDS:
+                    return True
+    return False
 
 
 def member_of(group_id: str | None, member_id: str | None) -> SessionKey:

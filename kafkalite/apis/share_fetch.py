@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import trio
 
-from kafkalite.apis.share_acknowledge import MOST_AT_ONCE, are_many, member_of
+from kafkalite.apis.share_acknowledge import MOST_AT_ONCE, are_many, member_of, say_much
 from kafkalite.replica.fetch_reader import most_bytes
 from kafkalite.replica.fetch_sessions import next_epoch
 from kafkalite.replica.partition import LEADER_CHANGED
@@ -78,6 +78,7 @@ async def handle(
 ) -> ShareFetchResponse:
     forgotten = request.forgotten_topics_data
     is_long = are_many(request.topics) or bool(forgotten and are_many(forgotten))
+    is_long = is_long or say_much(request.topics)
     try:
         member = member_of(request.group_id, request.member_id)
         is_renewal = context.api_version >= RENEWALS_SINCE and request.is_renew_ack

@@ -106,9 +106,7 @@ def _ended(offsets: set[tuple[str, str, int]], now_ms: int) -> Steps[list[Due]]:
 def _expire(broker: Broker, clock: ClusterClock, report: Advanced) -> None:
     groups = broker.services.group_coordinator.interventions
     if groups.next_time() <= clock.time():
-        before = groups.members()
-        groups.expire_due()
-        for group_id, member_id in sorted(before - groups.members()):
+        for group_id, member_id in groups.expire_due():
             report.expired_members.append(member_id)
             report.fired.append(
                 Due(clock.now_ms(), f"member {member_id} of group {group_id} was let go")
@@ -117,7 +115,7 @@ def _expire(broker: Broker, clock: ClusterClock, report: Advanced) -> None:
     if queues is not None and queues.next_lock_time() <= clock.time():
         report.fired += [
             Due(clock.now_ms(), f"{lock_named(queues, lock)} ran out")
-            for lock in queues.locks()
+            for lock in queues.locks(until=clock.time())
             if lock.at <= clock.time()
         ]
         queues.release_due()

@@ -50,7 +50,7 @@ def read(services: Services, readings: Readings) -> Iterator[None]:
     yield from _topics(services, readings)
     yield from _groups(services, readings)
     yield from _share_groups(services, readings)
-    _transactions(services, readings)
+    yield from _transactions(services, readings)
     yield from _clients(services, readings)
 
 
@@ -59,7 +59,7 @@ def _topics(services: Services, readings: Readings) -> Iterator[None]:
     max_lag = 0
     for topic in list(services.topics.all()):
         received_bytes = received_records = 0
-        for partition in topic.partitions:
+        for partition in list(topic.partitions):
             received_bytes += partition.received_bytes
             received_records += partition.received_records
             if partition.is_here:
@@ -70,6 +70,7 @@ def _topics(services: Services, readings: Readings) -> Iterator[None]:
                 fetch_state = partition.fetch_state
                 max_lag = max(max_lag, (fetch_state and fetch_state.lag) or 0)
             counts.update(_standing_of(partition, topic.states[partition.index]))
+            yield
         if received_records:
             readings.put("kafkalite_topic_received_bytes_total", received_bytes, topic.name)
             readings.put("kafkalite_topic_received_records_total", received_records, topic.name)
@@ -117,23 +118,25 @@ def _groups(services: Services, readings: Readings) -> Iterator[None]:
             for group_id, group in list(shard.groups.items()):
                 states[group.group_type, group.state.value] += 1
                 readings.put("kafkalite_group_members", len(group.members), group_id)
-                _lag(services, readings, shard, group_id)
                 yield
+                yield from _lag(services, readings, shard, group_id)
     for (kind, state), count in states.items():
         readings.put("kafkalite_groups", count, kind, state)
 
 
-def _lag(services: Services, readings: Readings, shard: Shard, group_id: str) -> None:
-    for name, offsets in shard.offsets.of_group(group_id).items():
+def _lag(services: Services, readings: Readings, shard: Shard, group_id: str) -> Iterator[None]:
+    for name, offsets in list(shard.offsets.of_group(group_id).items()):
+        yield
         topic = services.topics.get(name)
         if topic is None:
             continue
-        for index, committed in offsets.items():
+        for index, committed in list(offsets.items()):
             if index < len(topic.partitions) and committed.is_of(topic.topic_id):
                 labels = (group_id, name, str(index))
                 lag = max(0, topic.partitions[index].high_watermark - committed.offset)
                 readings.put("kafkalite_group_committed_offset", committed.offset, *labels)
                 readings.put("kafkalite_group_lag_records", lag, *labels)
+            yield
 
 
 def _share_groups(services: Services, readings: Readings) -> Iterator[None]:
@@ -168,15 +171,17 @@ def _share_groups(services: Services, readings: Readings) -> Iterator[None]:
         yield
 
 
-def _transactions(services: Services, readings: Readings) -> None:
-    transactions = list(services.transaction_coordinator.all())
-    for state, count in Counter(each.state.title for each in transactions).items():
+def _transactions(services: Services, readings: Readings) -> Iterator[None]:
+    counts: Counter[str] = Counter()
+    began_ms = now_ms = services.now_ms()
+    for each in list(services.transaction_coordinator.all()):
+        counts[each.state.title] += 1
+        if each.state is TransactionState.ONGOING:
+            began_ms = min(began_ms, each.start_timestamp_ms)
+        yield
+    for state, count in counts.items():
         readings.put("kafkalite_transactions", count, state)
-    began = [
-        each.start_timestamp_ms for each in transactions if each.state is TransactionState.ONGOING
-    ]
-    longest_ms = max(0, services.now_ms() - min(began)) if began else 0
-    readings.put("kafkalite_longest_transaction_seconds", longest_ms / 1000)
+    readings.put("kafkalite_longest_transaction_seconds", (now_ms - began_ms) / 1000)
 
 
 def _clients(services: Services, readings: Readings) -> Iterator[None]:

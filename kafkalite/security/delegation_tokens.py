@@ -17,6 +17,7 @@ from typing import Final
 from uuid import UUID, uuid4
 
 from kafkalite.requests.principal import ANONYMOUS, Principal, parse_principal
+from kafkalite.requests.slices import Steps
 from kafkalite.security.sasl.scram import (
     MIN_ITERATIONS,
     ScramMechanism,
@@ -35,6 +36,8 @@ _MAX_LONG: Final = 2**63 - 1
 _DIGEST: Final = "sha512"
 # Records written in one go for tokens that have ended.
 MAX_EXPIRED_AT_ONCE: Final = 1000
+# Tokens that are looked at in one step: each takes some microseconds the first time.
+_LOOKED_AT_ONCE: Final = 128
 # A time that there is not.
 NO_TIME: Final = -1
 # The versions of CreateDelegationToken and DescribeDelegationToken that name who asked (KIP-373).
@@ -102,11 +105,24 @@ class DelegationTokens:
             token_id=new_kafka_uuid(new_uuid),
         )
 
+    def found(self, secret: bytes) -> Steps[str]:
+        """The id of the token with this secret, all looked at in steps. Raises KafkaError."""
+        self._check_enabled()
+        found: str | None = None
+        for number, token_id in enumerate(list(self._tokens()), 1):
+            if hmac.compare_digest(self.hmac_of(token_id), secret):
+                found = token_id
+            if number % _LOOKED_AT_ONCE == 0:
+                yield
+        if found is None:
+            raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
+        return found
+
     def renew(
-        self, secret: bytes, principal: Principal, period_ms: int, now_ms: int
+        self, token_id: str, principal: Principal, period_ms: int, now_ms: int
     ) -> DelegationTokenRecord:
         """The record that replaces a token's. Raises KafkaError."""
-        token = self._find(secret)
+        token = self._token(token_id)
         if _has_ended(token, now_ms):
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_EXPIRED)
         _check_may_renew(token, principal)
@@ -117,13 +133,13 @@ class DelegationTokens:
         return replace(token, expiration_timestamp=expiry)
 
     def expire(
-        self, secret: bytes, principal: Principal, period_ms: int, now_ms: int
+        self, token_id: str, principal: Principal, period_ms: int, now_ms: int
     ) -> DelegationTokenRecord | RemoveDelegationTokenRecord:
         """The record that ends a token after `period_ms`, at once if that is negative.
 
         Raises KafkaError.
         """
-        token = self._find(secret)
+        token = self._token(token_id)
         _check_may_renew(token, principal)
         if period_ms < 0:
             return RemoveDelegationTokenRecord(token_id=token.token_id)
@@ -167,15 +183,11 @@ class DelegationTokens:
         if not self.is_enabled:
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
 
-    def _find(self, secret: bytes) -> DelegationTokenRecord:
-        self._check_enabled()
-        found: DelegationTokenRecord | None = None
-        for token in self._tokens().values():
-            if hmac.compare_digest(self.hmac_of(token.token_id), secret):
-                found = token
-        if found is None:
+    def _token(self, token_id: str) -> DelegationTokenRecord:
+        token = self._tokens().get(token_id)
+        if token is None:
             raise KafkaError(ErrorCode.DELEGATION_TOKEN_NOT_FOUND)
-        return found
+        return token
 
 
 def are_token_requests_allowed(principal: Principal, security_protocol: str) -> bool:

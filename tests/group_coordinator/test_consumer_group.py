@@ -77,3 +77,33 @@ async def test_a_group_is_described(autojump_clock, world):
         )
     )
     assert [(g.group_id, g.group_type) for g in listed] == [("group", "consumer")]
+
+
+class Looked(dict):
+    """Counts how often it is looked into."""
+
+    count = 0
+
+    def get(self, key, default=None):
+        self.count += 1
+        return super().get(key, default)
+
+
+async def test_members_with_one_subscription_are_looked_at_once(autojump_clock, world):
+    """The work that a member makes when it comes or goes does not grow with the group."""
+    consumers = [world.consumer() for _ in range(20)]
+    await settle(*consumers, rounds=1)
+    (other,) = others = [world.consumer(topics=["payments"], regex="ord.*")]
+    await settle(*consumers, *others, rounds=2)
+    group = world.group()
+    assert group.subscribed_topics == {"orders", "payments"}
+    group.expressions = looked = Looked(group.expressions)
+    assert await consumers.pop().leave() == ErrorCode.NONE
+    assert (group.subscribed_topics, looked.count) == ({"orders", "payments"}, 0)
+    assert group.used_expressions == {"ord.*"}
+    assert await other.leave() == ErrorCode.NONE
+    assert (group.subscribed_topics, looked.count) == ({"orders"}, 1)
+    assert group.used_expressions == frozenset()
+    for consumer in consumers:
+        assert await consumer.leave() == ErrorCode.NONE
+    assert (group.subscribed_topics, group.members) == (frozenset(), {})

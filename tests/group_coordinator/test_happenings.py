@@ -53,28 +53,46 @@ def test_a_modern_group_is_compared_with_what_was_told() -> None:
     group: Any = ConsumerGroup("g")
     happenings.changed(group)
     assert told.taken() == []
-    group.members["m"] = group.new_member("m")
+    group._put(group.new_member("m"))
     group.epoch += 1
     happenings.changed(group)
     assert told.taken() == ["group.joined", "rebalance.began"]
     happenings.changed(group)
     assert told.taken() == []
-    del group.members["m"]
+    group._remove("m")
     group.epoch += 1
     happenings.changed(group)
     assert told.taken() == ["rebalance.began", "rebalance.ended"]
+
+
+def test_of_many_members_those_are_looked_at_that_came_or_went() -> None:
+    happenings, told = watched()
+    group: Any = ConsumerGroup("g")
+    for name in ("b", "a", "c"):
+        group._put(group.new_member(name))
+    group._remove("c")  # before it was told of
+    group.epoch += 1
+    happenings.changed(group)
+    assert [about.get("member") for _, _, about in told.events] == ["b", "a", None]
+    assert (group.came, group.has_lost_some) == ({}, False)
+    told.taken()
+    group._put(group.members["a"])
+    group._remove("b")
+    group.epoch += 1
+    happenings.changed(group)
+    assert [why for _, why, _ in told.events] == ["a member went"]
 
 
 def test_the_log_has_a_line_for_each(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "kafkalite.group_coordinator.happenings")
     happenings = Happenings()
     group: Any = ConsumerGroup("g")
-    group.members["m"] = group.new_member("m")
+    group._put(group.new_member("m"))
     group.epoch += 1
     happenings.changed(group)
     happenings.changed(group)
     happenings.gone("group.expired", "g", "it was not heard of", "m")
-    del group.members["m"]
+    group._remove("m")
     group.epoch += 1
     happenings.changed(group)
     assert caplog.messages == [
@@ -89,7 +107,7 @@ def test_the_log_has_a_line_for_each(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_rebalance_without_coming_or_going_has_a_reason() -> None:
     happenings, told = watched()
     group: Any = ConsumerGroup("g")
-    group.members["m"] = group.new_member("m")
+    group._put(group.new_member("m"))
     for group.epoch, group.metadata_hash in ((2, 5), (3, 6), (4, 6)):
         happenings.changed(group)
     assert [why for kind, why, _ in told.events if kind == "rebalance.began"] == [

@@ -20,11 +20,15 @@ async def one_of_each(world, consumers):
     return member, consumer, sharer
 
 
+def members_of(seen):
+    return {(group.group_id, member_id) for group in seen.groups() for member_id in group.members}
+
+
 async def test_all_groups_and_members_are_seen(autojump_clock, world, consumers):
     member, consumer, _ = await one_of_each(world, consumers)
     seen = world.coordinator.interventions
     assert {group.group_id for group in seen.groups()} == {"classic", "consumer", "queue"}
-    assert seen.members() == {
+    assert members_of(seen) == {
         ("classic", member.member_id),
         ("consumer", consumer.member_id),
         ("queue", "s"),
@@ -45,6 +49,23 @@ async def test_deadlines_come_the_earliest_first(autojump_clock, world, consumer
         ("queue", "s"),
     ]
     assert [round(each.at - begun) for each in found] == [10, 45, 46]
+
+
+async def test_those_that_time_sends_away_are_told(nursery, world):
+    """The clock stands still for the coordinator's own task."""
+    members = [world.member(f"group {number}") for number in range(3)]
+    for member in members:
+        await world.join_all(member)
+    seen = world.coordinator.interventions
+    first, second, _ = (seen.group(f"group {number}") for number in range(3))
+    for group in (second, first):
+        world.coordinator._sessions.set(*(each.session for each in group.members.values()), -1)
+    assert seen.expire_due() == [
+        ("group 0", members[0].member_id),
+        ("group 1", members[1].member_id),
+    ]
+    assert seen.expire_due() == []
+    assert world.coordinator.happenings.expired is None
 
 
 async def test_members_that_are_put_off_live_longer(autojump_clock, world):
@@ -69,7 +90,7 @@ async def test_a_member_is_let_go_at_once(autojump_clock, world, consumers):
         seen.expire(seen.group(group_id), member_id)
         with pytest.raises(KeyError):
             seen.expire(seen.group(group_id), "unknown")
-    assert seen.members() == set()
+    assert members_of(seen) == set()
     assert await member.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
     assert sharer.beat() == ErrorCode.UNKNOWN_MEMBER_ID
 

@@ -1,15 +1,19 @@
 """The cleaner chooses logs and their cleanable parts, remembers, and leaves damaged logs alone."""
 
 from collections.abc import Iterator
+from errno import ENOSPC
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafkalite.log import cleaner as cleaner_module
+from kafkalite.log.checkpoints import TopicPartition
 from kafkalite.log.cleaner import Cleaner, Throttle, cleanable_part
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
+from kafkalite.log.disk_wait import run_steps
 from kafkalite.log.log import Log
 from tests.log.compacted import COMPACT, end, put
 from tests.log.conftest import Disk
@@ -176,6 +180,55 @@ def test_to_choose_among_very_many_logs_takes_small_steps(tmp_path: Path) -> Non
         assert count >= MANY
         assert longest < MOST_SECONDS
         empty(directory)
+
+
+@pytest.mark.parametrize("is_asked_for", [False, True])
+def test_a_checkpoint_of_many_logs_is_not_written_for_each(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch, is_asked_for: bool
+) -> None:
+    """`is_asked_for`: all are cleaned, due or not. While there are more it is written each
+    second."""
+    written: list[dict[TopicPartition, int]] = []
+    now = [100.0]
+    monkeypatch.setattr(cleaner_module, "write_offsets", lambda *_: written.append(_[2]))
+    monkeypatch.setattr(cleaner_module, "monotonic", lambda: now[0])
+    with opened(tmp_path) as directory:
+        for number in range(5):
+            log = directory.open_log("t", number, COMPACT)
+            for i in range(30):
+                put(disk, log, (b"k", b"%d" % i))
+        cleaner = Cleaner([directory])
+        if is_asked_for:
+            run_steps(cleaner.clean_all())
+            assert [len(offsets) for offsets in written] == [5]
+            return
+        counts: list[list[int]] = []
+        for is_cleaned, _ in count_steps(cleaner):
+            counts.append([len(offsets) for offsets in written])
+            now[0] += 0.6
+            if not is_cleaned:
+                break
+        assert counts == [[1], [1], [1, 3], [1, 3], [1, 3, 5], [1, 3, 5]]
+
+
+def test_a_checkpoint_that_a_full_disk_refused_is_written_later(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(ENOSPC, "full")
+
+    with opened(tmp_path) as directory:
+        log = directory.open_log("t", 0, COMPACT)
+        for i in range(30):
+            put(disk, log, (b"k", b"%d" % i))
+        cleaner = Cleaner([directory])
+        with monkeypatch.context() as full:
+            full.setattr(cleaner_module, "write_offsets", refuse)
+            assert run_to_end(cleaner)
+        path = tmp_path / "cleaner-offset-checkpoint"
+        assert not path.exists()
+        assert not run_to_end(cleaner)
+        assert path.read_text() == f"0\n1\nt 0 {log.segments.active.base_offset}\n"
 
 
 @pytest.mark.parametrize("is_asked_for", [False, True])

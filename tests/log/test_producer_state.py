@@ -1,5 +1,6 @@
 """Idempotence and transactions in one partition, and the records that consumers may see."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -76,11 +77,25 @@ def test_an_older_epoch_is_told_before_a_sequence_out_of_order(producer: Produce
 def test_a_silent_producer_is_forgotten(producer: Producer) -> None:
     producer.append(0)
     producer.disk.now_ms += 86_400_000 - 1
-    producer.log.producer_state.remove_expired(producer.disk.now_ms, 86_400_000)
+    list(producer.log.producer_state.remove_expired(producer.disk.now_ms, 86_400_000))
     assert producer.refused(5) == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
     producer.disk.now_ms += 1
-    producer.log.producer_state.remove_expired(producer.disk.now_ms, 86_400_000)
+    list(producer.log.producer_state.remove_expired(producer.disk.now_ms, 86_400_000))
     assert producer.append(5).base_offset == 1
+
+
+def test_many_silent_producers_are_forgotten_little_by_little(producer: Producer) -> None:
+    producer.append(0)
+    state = producer.log.producer_state
+    (entry,) = state.producers.values()
+    state.producers.update(dict.fromkeys(range(1000, 2000), entry))
+    counts = [len(state.producers)]
+    for _ in state.remove_expired(producer.disk.now_ms + 1000, 1000):
+        counts.append(len(state.producers))
+        state.producers.pop(1999, None)
+    assert state.producers == {}
+    assert len(counts) >= 3
+    assert max(before - after for before, after in pairwise(counts)) < 300
 
 
 @pytest.mark.parametrize("is_clean", [True, False])

@@ -1,5 +1,6 @@
 """Verified transactions: a guard lets the first batch in, once, while it is fresh (KIP-890)."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -84,10 +85,21 @@ def test_the_lowest_sequence_of_the_latest_epoch_counts(verifications: Verificat
 
 def test_a_verification_expires(verifications: Verifications) -> None:
     started(verifications, now_ms=1000)
-    verifications.remove_expired(1999, 1000)
+    list(verifications.remove_expired(1999, 1000))
     assert len(verifications) == 1
-    verifications.remove_expired(2000, 1000)
+    list(verifications.remove_expired(2000, 1000))
     assert len(verifications) == 0
+
+
+def test_many_verifications_expire_little_by_little(verifications: Verifications) -> None:
+    for producer_id in range(1000):
+        verifications.start(producer_id, 1, 0, supports_epoch_bump=False, now_ms=1000)
+    counts = [len(verifications)]
+    for _ in verifications.remove_expired(2000, 1000):
+        counts.append(len(verifications))
+        verifications.end(999)
+    assert len(verifications) == 0
+    assert max(before - after for before, after in pairwise(counts)) < 300
 
 
 def test_the_first_batch_is_not_behind_the_lowest_sequence_seen(disk: Any) -> None:

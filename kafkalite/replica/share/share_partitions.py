@@ -308,11 +308,15 @@ class SharePartitions:
         """Release what was kept for too long."""
         self._timers.expire_due()
 
-    def locks(self) -> list[AcquisitionLock]:
-        """Each time at which records of a member are released, the earliest first."""
+    def locks(self, until: float = NEVER) -> list[AcquisitionLock]:
+        """Each time at which records of a member are released, the earliest first.
+
+        `until`: of the partitions alone of which some are released by then.
+        """
         found = {
             AcquisitionLock(delivery.deadline, key, delivery.member_id)
             for key, opened in self._open.items()
+            if opened.lock_timer.deadline <= until
             for batch in opened.share.batches
             for _, _, delivery in batch.runs()
             if delivery.state is RecordState.ACQUIRED

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
@@ -9,11 +10,24 @@ import trio
 
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages import share_acknowledge, share_fetch
+from kafkalite.wire.messages.find_coordinator import FindCoordinatorRequest
+from kafkalite.wire.messages.initialize_share_group_state import (
+    InitializeShareGroupStateRequest,
+    InitializeStateData,
+    PartitionData,
+)
+from kafkalite.wire.messages.produce import (
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from kafkalite.wire.messages.share_acknowledge import (
     AcknowledgePartition,
     AcknowledgeTopic,
     ShareAcknowledgeRequest,
 )
+from kafkalite.wire.messages.share_fetch import ShareFetchRequest
 from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from tests.kafkalite.apis.share_member import (
     ACCEPT,
@@ -25,6 +39,10 @@ from tests.kafkalite.apis.share_member import (
     initialize,
     produce,
 )
+from tests.kafkalite.conftest import batch
+
+PARTITIONS = 20
+RECORDS = 500
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -54,6 +72,75 @@ async def test_what_is_refused(client, member, fields, code) -> None:
     assert await member.say((0, 0, ACCEPT), **fields) == code
     assert member.last.responses == []
     assert await member.say((0, 0, ACCEPT)) == 0, "its session goes on"
+
+
+async def many_acquired(client, broker) -> ShareFetchRequest:
+    """A member acquires the records of PARTITIONS partitions by this request."""
+    broker.create_topic("many", PARTITIONS)
+    topic_id = broker._running.services.topics.get("many").topic_id
+    await client.ask(FindCoordinatorRequest(key_type=2, coordinator_keys=[f"queue:{'A' * 22}:0"]))
+    states = [
+        PartitionData(partition=index, state_epoch=1, start_offset=0) for index in range(PARTITIONS)
+    ]
+    topics = [InitializeStateData(topic_id=topic_id, partitions=states)]
+    await client.ask(InitializeShareGroupStateRequest(group_id="queue", topics=topics))
+    records = batch(*[b"v"] * RECORDS)
+    data = [PartitionProduceData(index=index, records=records) for index in range(PARTITIONS)]
+    topic_data = [TopicProduceData(name="many", topic_id=topic_id, partition_data=data)]
+    await client.ask(ProduceRequest(acks=-1, timeout_ms=1000, topic_data=topic_data))
+    asked = [share_fetch.FetchPartition(partition_index=index) for index in range(PARTITIONS)]
+    request = ShareFetchRequest(
+        group_id="queue",
+        member_id="member",
+        share_session_epoch=0,
+        min_bytes=1,
+        max_bytes=1 << 20,
+        max_records=2 * PARTITIONS * RECORDS,
+        batch_size=RECORDS,
+        topics=[share_fetch.FetchTopic(topic_id=topic_id, partitions=asked)],
+    )
+    answer = await client.ask(request)
+    partitions = [each for topic in answer.responses for each in topic.partitions]
+    assert sum(len(each.acquired_records) for each in partitions) == PARTITIONS
+    return request
+
+
+def said_one_by_one(messages, partition) -> list:
+    return [
+        partition(
+            partition_index=index,
+            acknowledgement_batches=[
+                messages.AcknowledgementBatch(
+                    first_offset=offset, last_offset=offset, acknowledge_types=[ACCEPT]
+                )
+                for offset in range(RECORDS)
+            ],
+        )
+        for index in range(PARTITIONS)
+    ]
+
+
+async def test_many_records_of_few_partitions_do_not_hold_the_loop(client, broker) -> None:
+    """Each is acknowledged on its own: 70 ms of work."""
+    request = await many_acquired(client, broker)
+    said = said_one_by_one(share_acknowledge, AcknowledgePartition)
+    acknowledging = ShareAcknowledgeRequest(
+        group_id="queue",
+        member_id="member",
+        share_session_epoch=1,
+        topics=[AcknowledgeTopic(topic_id=request.topics[0].topic_id, partitions=said)],
+    )
+    (answer,) = (await client.ask(acknowledging)).responses
+    assert [each.error_code for each in answer.partitions] == [ErrorCode.NONE] * PARTITIONS
+
+
+async def test_nor_do_they_with_a_fetch(client, broker) -> None:
+    request = await many_acquired(client, broker)
+    said = said_one_by_one(share_fetch, share_fetch.FetchPartition)
+    topics = [replace(request.topics[0], partitions=said)]
+    (answer,) = (await client.ask(replace(request, share_session_epoch=1, topics=topics))).responses
+    codes = [each.acknowledge_error_code for each in answer.partitions]
+    assert codes == [ErrorCode.NONE] * PARTITIONS
 
 
 async def test_topics_and_partitions_that_are_not_there(client, member, queue) -> None:

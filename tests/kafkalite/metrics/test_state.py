@@ -14,14 +14,22 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from kafkalite.metrics import state
 from kafkalite.metrics.readings import Readings
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.messages.offset_commit import (
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 from tests.kafkalite.apis import share_member
 from tests.kafkalite.apis.share_member import ACCEPT, REJECT, RELEASE, RENEW
 from tests.kafkalite.conftest import Client
 from tests.kafkalite.few_partitions import FEW_PARTITIONS
+from tests.kafkalite.group_requests import find
 from tests.kafkalite.replica.replicated import ME, OTHER, THIRD, Replicated, replicated
 from tests.kafkalite.scraping import ON, SECONDS, produce, scrape, value
 from tests.kafkalite.security.secured import WITH_ACLS
 from tests.kafkalite.until import until
+
+MANY = 300
 
 
 def test_topics_groups_and_logs() -> None:
@@ -238,3 +246,23 @@ def share_values(b: test_broker) -> dict[str, float]:
         for name, each in readings.values.items()
         for labels, value in each
     }
+
+
+async def test_a_step_looks_at_a_few_partitions(clients: Any) -> None:
+    """However many a topic has, and however many offsets a group."""
+    client = await clients.connect()
+    clients.broker.create_topic("large", MANY)
+    await find(client)
+    offsets = [
+        OffsetCommitRequestPartition(partition_index=index, committed_offset=0)
+        for index in range(MANY)
+    ]
+    topics = [OffsetCommitRequestTopic(name="large", partitions=offsets)]
+    await client.ask(OffsetCommitRequest(group_id="group", topics=topics), 9)
+    readings, most, before = Readings(), 0, 0
+    for _ in state.read(clients.broker._running.services, readings):
+        now = sum(map(len, readings.values.values()))
+        most, before = max(most, now - before), now
+    assert len(readings.values["kafkalite_group_lag_records"]) == MANY
+    assert before > 5 * MANY
+    assert most < MANY

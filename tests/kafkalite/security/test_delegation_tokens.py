@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from kafkalite.requests.principal import ANONYMOUS, Principal
+from kafkalite.requests.slices import at_once
 from kafkalite.security.delegation_tokens import (
     DelegationTokens,
     TokenRules,
@@ -40,6 +41,18 @@ class Store:
     def secret(self, record: DelegationTokenRecord) -> bytes:
         return self.tokens.hmac_of(record.token_id)
 
+    def renew(
+        self, secret: bytes, principal: Principal, period_ms: int, now_ms: int
+    ) -> DelegationTokenRecord:
+        token_id = at_once(self.tokens.found(secret))
+        return self.tokens.renew(token_id, principal, period_ms, now_ms)
+
+    def expire(
+        self, secret: bytes, principal: Principal, period_ms: int, now_ms: int
+    ) -> DelegationTokenRecord | RemoveDelegationTokenRecord:
+        token_id = at_once(self.tokens.found(secret))
+        return self.tokens.expire(token_id, principal, period_ms, now_ms)
+
 
 def refused(code: ErrorCode) -> pytest.RaisesExc[KafkaError]:
     return pytest.RaisesExc(KafkaError, check=lambda error: error.code is code)
@@ -71,26 +84,43 @@ def test_without_a_key_there_are_none() -> None:
     assert not store.tokens.is_enabled
     for ask in (
         store.create,
-        lambda: store.tokens.renew(b"", ALICE, -1, 0),
-        lambda: store.tokens.expire(b"", ALICE, -1, 0),
+        lambda: store.renew(b"", ALICE, -1, 0),
+        lambda: store.expire(b"", ALICE, -1, 0),
     ):
         with refused(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED):
             ask()
+
+
+def test_one_of_many_is_found_in_steps() -> None:
+    store = Store()
+    made = [store.create() for _ in range(300)]
+    assert sum(1 for _ in store.tokens.found(store.secret(made[0]))) >= 2
+    assert at_once(store.tokens.found(store.secret(made[299]))) == made[299].token_id
+
+
+def test_one_that_goes_while_it_is_looked_for_is_not_renewed() -> None:
+    store = Store()
+    record = store.create()
+    token_id = at_once(store.tokens.found(store.secret(record)))
+    del store.kept[token_id]
+    for change in (store.tokens.renew, store.tokens.expire):
+        with refused(ErrorCode.DELEGATION_TOKEN_NOT_FOUND):
+            change(token_id, ALICE, 1, 2_000)
 
 
 @pytest.mark.parametrize("principal", [ALICE, BOB])
 def test_owner_and_renewers_renew(principal: Principal) -> None:
     store = Store()
     secret = store.secret(store.create())
-    assert store.tokens.renew(secret, principal, 500, 2_000).expiration_timestamp == 2_500
-    never_longer = store.tokens.renew(secret, principal, -1, 1_000 + DAY)
+    assert store.renew(secret, principal, 500, 2_000).expiration_timestamp == 2_500
+    never_longer = store.renew(secret, principal, -1, 1_000 + DAY)
     assert never_longer.expiration_timestamp == 1_000 + 2 * DAY
 
 
 def test_others_do_not() -> None:
     store = Store()
     secret = store.secret(store.create())
-    for change in (store.tokens.renew, store.tokens.expire):
+    for change in (store.renew, store.expire):
         with refused(ErrorCode.DELEGATION_TOKEN_OWNER_MISMATCH):
             change(secret, CAROL, 1, 2_000)
         with refused(ErrorCode.DELEGATION_TOKEN_NOT_FOUND):
@@ -102,19 +132,19 @@ def test_what_has_ended_is_over() -> None:
     record = store.create(max_lifetime_ms=5)
     secret = store.secret(record)
     with refused(ErrorCode.DELEGATION_TOKEN_EXPIRED):
-        store.tokens.renew(secret, ALICE, -1, 1_006)
+        store.renew(secret, ALICE, -1, 1_006)
     with refused(ErrorCode.DELEGATION_TOKEN_EXPIRED):
-        store.tokens.expire(secret, ALICE, 1, 1_006)
+        store.expire(secret, ALICE, 1, 1_006)
     assert store.tokens.expired(1_005) == []
     gone = RemoveDelegationTokenRecord(token_id=record.token_id)
     assert store.tokens.expired(1_006) == [gone]
-    assert store.tokens.expire(secret, ALICE, -1, 1_006) == gone
+    assert store.expire(secret, ALICE, -1, 1_006) == gone
 
 
 def test_an_end_may_be_set() -> None:
     store = Store()
     secret = store.secret(store.create())
-    ended = store.tokens.expire(secret, ALICE, 7, 2_000)
+    ended = store.expire(secret, ALICE, 7, 2_000)
     assert isinstance(ended, DelegationTokenRecord)
     assert ended.expiration_timestamp == 2_007
 

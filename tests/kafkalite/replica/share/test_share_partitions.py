@@ -258,3 +258,10 @@ def test_locks_run_out_by_the_clock(group: OneShareGroup) -> None:
         group.partitions.locks_ran_out(held)
     assert group.partitions.get(opened_key) is share
     assert fetch(group, SessionKey(GROUP, "other")) == [0, 1, 2]
+
+
+def test_partitions_are_left_out_of_which_no_lock_runs_out(group: OneShareGroup) -> None:
+    fetch(group)
+    (lock,) = group.partitions.locks()
+    assert group.partitions.locks(until=lock.at - 1) == []
+    assert group.partitions.locks(until=lock.at) == [lock]
