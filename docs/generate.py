@@ -19,7 +19,7 @@ from kafkalite.__main__ import main as kafkalite
 from kafkalite.apis import APIS
 from kafkalite.config import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS, ConfigDef
 from kafkalite.config.profiles import PROFILES
-from kafkalite.config.sources import built_in
+from kafkalite.config.sources import built_in, own_defaults
 from kafkalite.control.verbs import VERBS
 from kafkalite.group_coordinator import classic_group, modern_member
 from kafkalite.metrics.table import METRICS
@@ -70,7 +70,7 @@ def shown(default: str | None) -> str:
 
 def shown_default(name: str, config: ConfigDef) -> str:
     """kafkalite's own default on one node, and Kafka's where that is another."""
-    ours = built_in({}).get(name)
+    ours = {**built_in({}), **own_defaults({})}.get(name)
     if ours is None or ours == config.default:
         return shown(config.default)
     return f"{shown(ours)} (Kafka: {shown(config.default)})"

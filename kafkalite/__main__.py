@@ -224,14 +224,17 @@ def _log_to_stderr(level: str, form: str) -> None:
 
 
 def _list_configs(flags: argparse.Namespace) -> int:
-    from kafkalite.config import BrokerConfig
     from kafkalite.config.listing import list_configs
 
-    config = BrokerConfig.from_sources(
-        flags.config, os.environ, properties(flags), host=flags.host, port=flags.port
-    )
-    print("\n".join(list_configs(config)))
+    print("\n".join(list_configs(_config_of(flags, properties(flags)))))
     return 0
+
+
+def _config_of(flags: argparse.Namespace, configs: Mapping[str, str]) -> BrokerConfig:
+    from kafkalite.config import BrokerConfig
+
+    sources = flags.config, os.environ, configs, _is_secured(flags)
+    return BrokerConfig.from_sources(*sources, host=flags.host, port=flags.port)
 
 
 def _run(flags: argparse.Namespace, start: Start) -> int:
@@ -239,7 +242,7 @@ def _run(flags: argparse.Namespace, start: Start) -> int:
 
     gc.disable()  # modules and logs stay; `_serve` turns it on
     from kafkalite.broker import Broker
-    from kafkalite.config import BrokerConfig, ConfigError
+    from kafkalite.config import ConfigError
     from kafkalite.server.host import Host
 
     _allow_many_files()
@@ -255,9 +258,7 @@ def _run(flags: argparse.Namespace, start: Start) -> int:
             # One left behind by a kill would announce a broker that is not there yet.
             remove(path)
             stack.callback(remove, path)
-        config = BrokerConfig.from_sources(
-            flags.config, os.environ, configs, host=flags.host, port=flags.port
-        )
+        config = _config_of(flags, configs)
         host = Host()
         stack.callback(host.close)
         broker_class = _class_in_a_cluster(config)

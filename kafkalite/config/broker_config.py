@@ -31,9 +31,11 @@ from kafkalite.config.log_dirs import EVERY_LOG_DIR, check_cordoned
 from kafkalite.config.releases import Release, releases
 from kafkalite.config.sources import (
     at_address,
+    below_a_new_listener,
     built_in,
     check,
     located,
+    own_defaults,
     read_file,
 )
 from kafkalite.config.together import check_values
@@ -67,7 +69,8 @@ class BrokerConfig:
 
     def _initialize(self, properties: Mapping[str, str]) -> None:
         self.given: Mapping[str, str] = dict(properties)
-        self.static: dict[str, str] = {**built_in(properties), **properties}
+        self.own_defaults: Mapping[str, str] = own_defaults(properties)
+        self.static: dict[str, str] = {**self.own_defaults, **built_in(properties), **properties}
         # Two names of one thing, as in Kafka; the older one counts where it stands alone.
         if int(properties.get("broker.id", -1)) >= 0 and "node.id" not in properties:
             self.static["node.id"] = properties["broker.id"]
@@ -85,13 +88,14 @@ class BrokerConfig:
         file: Path | None = None,
         environment: Mapping[str, str] | None = None,
         flags: Mapping[str, str] | None = None,
+        new_listener: bool = False,
         *,
         host: str | None = None,
         port: int | None = None,
     ) -> BrokerConfig:
         """Flags over environment over file. Raises ConfigError.
 
-        `host` and `port` are for the first listener, whichever of these it comes from.
+        `host` and `port` are for the first listener. A `new_listener` of the flags replaces all.
 
         Names unknown to Kafka and to us are an error in flags; elsewhere they are left aside with
         a warning, since properties files hold settings of plugins, too.
@@ -114,6 +118,8 @@ class BrokerConfig:
         check(from_environment, places=in_environment)
         check(flags or {}, strict_names=True)
         places = {**in_file, **in_environment}
+        if new_listener:
+            together = below_a_new_listener(together, flags or {}, places)
         for name in flags or {}:
             places.pop(name, None)
         config = cls.__new__(cls)

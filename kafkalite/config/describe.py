@@ -100,6 +100,8 @@ def describe_node(config: BrokerConfig, node_id: int) -> Iterator[DescribedConfi
     """
     names = [name for name, definition in BROKER_CONFIGS.items() if not definition.internal]
     layers = _layers(config, node_id)
+    dynamic = [layer for _, layer in layers[:2]]
+    static = config.static_of(node_id)
     set_somewhere = {name: None for _, layer in layers for name in layer}
     set_as_text = [
         name
@@ -115,7 +117,6 @@ def describe_node(config: BrokerConfig, node_id: int) -> Iterator[DescribedConfi
         if name in set_as_text:
             value = synonyms[0].value
         else:
-            *dynamic, static = (layer for _, layer in layers)
             value = format_value(definition.parse(text_in_force(name, dynamic, static)))
         yield _of_node(name, definition, value, synonyms)
 
@@ -182,11 +183,14 @@ Layers = tuple[tuple[ConfigSource, Mapping[str, str]], ...]
 
 
 def _layers(config: BrokerConfig, node_id: int) -> Layers:
-    """The places where a node's configs are set, the strongest first."""
+    """The places where a node's configs are set, the strongest first, and kafkalite's defaults."""
+    own = config.own_defaults
+    static = config.static_of(node_id)
     return (
         (ConfigSource.DYNAMIC_BROKER, config.dynamic_by_node.get(node_id, {})),
         (ConfigSource.DYNAMIC_DEFAULT_BROKER, config.dynamic_default),
-        (ConfigSource.STATIC_BROKER, config.static_of(node_id)),
+        (ConfigSource.STATIC_BROKER, {name: static[name] for name in static if name not in own}),
+        (ConfigSource.DEFAULT, own),
     )
 
 
@@ -202,8 +206,11 @@ def _broker_synonyms(layers: Layers, name: str) -> list[Synonym]:
         for synonym in names:
             if synonym in layer:
                 found.append(Synonym(synonym, _shown(synonym, layer[synonym]), source))
+    *_, (_, own_defaults) = layers
     for synonym in names:
         definition = BROKER_CONFIGS.get(synonym)
+        if synonym in own_defaults:
+            continue  # told already
         # Limits of throttled replicas have a default, and tell none.
         is_only_dynamic = definition is not None and definition.internal and definition.dynamic
         if definition is not None and definition.default is not None and not is_only_dynamic:

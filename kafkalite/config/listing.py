@@ -29,4 +29,4 @@ def _value(config: BrokerConfig, definition: ConfigDef) -> str:
 
 
 def _origin(config: BrokerConfig, name: str) -> str:
-    return "set" if name in config.static else "default"
+    return "set" if name in config.static and name not in config.own_defaults else "default"

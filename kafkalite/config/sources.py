@@ -24,19 +24,21 @@ logger = logger_of(__name__)
 # A slip of the finger leaves a name this similar (difflib's ratio). Less is another name.
 _CLOSE_ENOUGH: Final = 0.8
 
-# The lowest layer, as the server.properties and the image of Kafka itself come with one. The delays
-# are zero because a test should not wait seconds for an assignment.
+# The lowest layer, as the server.properties and the image of Kafka itself come with one.
 BUILT_IN: Final[Mapping[str, str]] = {
     "controller.listener.names": "CONTROLLER",
+    "listeners": "PLAINTEXT://127.0.0.1:9092",
+    "log.dirs": "kafkalite-data",
+    "node.id": "1",
+    "process.roles": "broker,controller",
+}
+# Defaults that are not Kafka's: a test should not wait seconds for an assignment.
+_OWN_DEFAULTS: Final[Mapping[str, str]] = {
     "group.consumer.assignment.interval.ms": "0",
     "group.initial.rebalance.delay.ms": "0",
     "group.share.assignment.interval.ms": "0",
     "group.streams.assignment.interval.ms": "0",
     "group.streams.initial.rebalance.delay.ms": "0",
-    "listeners": "PLAINTEXT://127.0.0.1:9092",
-    "log.dirs": "kafkalite-data",
-    "node.id": "1",
-    "process.roles": "broker,controller",
 }
 # Kafka's defaults for internal topics, three replicas of which two must be in sync, need as many
 # nodes.
@@ -55,18 +57,13 @@ _KAFKA_REPLICATION_FACTOR: Final = 3
 def built_in(properties: Mapping[str, str]) -> dict[str, str]:
     """The lowest layer of configs for a broker with these properties.
 
-    `log.dir` counts where it stands alone, as in Kafka. Assignments of groups come as soon as they
-    may: at once, or after the least time that is set. Internal topics get as many replicas as
+    `log.dir` counts where it stands alone, as in Kafka. Internal topics get as many replicas as
     there are nodes, at most Kafka's three. How many nodes a cluster of several processes has is not
     known here, and Kafka's defaults hold.
     """
     layer = dict(BUILT_IN)
     if "log.dir" in properties:
         del layer["log.dirs"]
-    for family in ("consumer", "share", "streams"):
-        least = f"group.{family}.min.assignment.interval.ms"
-        if least in properties:
-            layer[f"group.{family}.assignment.interval.ms"] = properties[least]
     if properties.get("process.roles", "").strip() == "broker":
         return layer
     nodes = properties.get("kafkalite.nodes", "1").strip()
@@ -76,6 +73,19 @@ def built_in(properties: Mapping[str, str]) -> dict[str, str]:
         layer |= dict.fromkeys(_REPLICATION_FACTORS, str(max(1, count)))
         layer |= dict.fromkeys(_MIN_IN_SYNC, "1")
     return layer
+
+
+def own_defaults(properties: Mapping[str, str]) -> dict[str, str]:
+    """The defaults that are not Kafka's, for a broker with these properties, without what they set.
+
+    Assignments of groups come as soon as they may: at once, or after the least time that is set.
+    """
+    defaults = dict(_OWN_DEFAULTS)
+    for family in ("consumer", "share", "streams"):
+        least = f"group.{family}.min.assignment.interval.ms"
+        if least in properties:
+            defaults[f"group.{family}.assignment.interval.ms"] = properties[least]
+    return {name: value for name, value in defaults.items() if name not in properties}
 
 
 def read_file(path: Path) -> dict[str, str]:
@@ -118,6 +128,20 @@ def at_address(lower: Mapping[str, str], host: str | None, port: int | None) -> 
             for each in told
         )
     return configs
+
+
+def below_a_new_listener(
+    together: Mapping[str, str], flags: Mapping[str, str], places: Mapping[str, str]
+) -> dict[str, str]:
+    """The configs with a listener of the flags that takes the place of all others.
+
+    The addresses that clients are told go with the listeners they belong to. Told alone, they are
+    for the new one. `places` says where each config of a file or the environment is set.
+    """
+    told = "advertised.listeners"
+    if told in flags or places.get("listeners") in (None, "KAFKA_ADVERTISED_LISTENERS"):
+        return dict(together)
+    return {name: text for name, text in together.items() if name != told}
 
 
 _LONGEST_NAME: Final = max(map(len, BROKER_CONFIGS))

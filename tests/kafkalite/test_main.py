@@ -273,6 +273,17 @@ def test_the_flag_for_durable_data(
     assert line.split()[1] == value
 
 
+def test_a_secured_listener_is_told_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file has another listener of that name, and where clients reach it."""
+    file = tmp_path / "server.properties"
+    old = "SASL_PLAINTEXT://elsewhere.example:9999"
+    file.write_text(f"listeners={old}\nadvertised.listeners={old}\n")
+    assert main(["--configs", "--config", str(file), "--sasl", "plain:alice:secret"]) == 0
+    assert "elsewhere" not in capsys.readouterr().out
+
+
 def test_a_temporary_directory_is_gone_at_exit(tmp_path: Path) -> None:
     ready_file = tmp_path / "ready.json"
     with started("--ready-file", str(ready_file), "--temporary") as process:

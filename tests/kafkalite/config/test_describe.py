@@ -7,7 +7,9 @@ import pytest
 from kafkalite.config import BrokerConfig
 from kafkalite.config.describe import (
     ConfigSource,
+    DescribedConfig,
     describe_all_nodes,
+    describe_group,
     describe_node,
     describe_topic,
     effective_source,
@@ -89,3 +91,49 @@ def test_a_limit_of_throttled_replicas_tells_no_default() -> None:
 def test_an_internal_config_of_a_topic_is_told_as_it_was_set() -> None:
     told = describe_topic(BrokerConfig(), {"internal.segment.bytes": " 9 "}, 1)
     assert [each.value for each in told if each.name == "internal.segment.bytes"] == [" 9 "]
+
+
+def told(described: DescribedConfig) -> list[tuple[str | None, ConfigSource]]:
+    return [(each.value, each.source) for each in described.synonyms]
+
+
+def test_a_default_that_is_not_kafka_s_is_told_as_a_default() -> None:
+    name = "group.share.assignment.interval.ms"
+    config = BrokerConfig()
+    of_node = {each.name: each for each in describe_node(config, 1)}
+    of_group = {each.name: each for each in describe_group(config, {}, 1)}
+    for found in (of_node[name], of_group["share.assignment.interval.ms"]):
+        assert (found.value, found.source) == ("0", ConfigSource.DEFAULT)
+        assert told(found) == [("0", ConfigSource.DEFAULT)]
+    delay = of_node["group.initial.rebalance.delay.ms"]
+    assert (delay.value, told(delay)) == ("0", [("0", ConfigSource.DEFAULT)])
+    config.set_dynamic(None, {name: "7"})
+    changed = {each.name: each for each in describe_node(config, 1)}[name]
+    assert changed.value == "7"
+    assert told(changed) == [
+        ("7", ConfigSource.DYNAMIC_DEFAULT_BROKER),
+        ("0", ConfigSource.DEFAULT),
+    ]
+
+
+def test_what_is_set_is_told_as_static_before_kafka_s_default() -> None:
+    name = "group.share.assignment.interval.ms"
+    found = {each.name: each for each in describe_node(BrokerConfig({name: "0"}), 1)}[name]
+    assert told(found) == [("0", ConfigSource.STATIC_BROKER), ("1000", ConfigSource.DEFAULT)]
+
+
+def test_only_what_a_file_of_kafka_sets_is_static_where_nothing_is_set() -> None:
+    described = describe_node(BrokerConfig(), 1)
+    assert [each.name for each in described if each.source is ConfigSource.STATIC_BROKER] == [
+        "broker.id",
+        "controller.listener.names",
+        "listeners",
+        "log.dirs",
+        "node.id",
+        "offsets.topic.replication.factor",
+        "process.roles",
+        "share.coordinator.state.topic.min.isr",
+        "share.coordinator.state.topic.replication.factor",
+        "transaction.state.log.min.isr",
+        "transaction.state.log.replication.factor",
+    ]

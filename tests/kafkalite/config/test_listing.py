@@ -19,5 +19,6 @@ def test_the_configs_are_listed_with_what_becomes_of_them(
     assert rows["num.partitions"] == ["7", "set", "enforced"]
     assert rows["num.io.threads"] == ["2", "set", "accepted"]
     assert rows["log.retention.hours"] == ["168", "default", "enforced"]
+    assert rows["group.initial.rebalance.delay.ms"] == ["0", "default", "enforced"]
     assert rows["create.topic.policy.class.name"][-2:] == ["default", "refused"]
     assert len(rows) == 1 + sum(not item.internal for item in BROKER_CONFIGS.values())

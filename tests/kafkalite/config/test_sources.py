@@ -221,3 +221,49 @@ def test_a_name_of_nothing_but_dots_is_looked_up_in_no_time() -> None:
     assert found is not None
     assert found.name == "sasl.jaas.config"
     assert find(f"listener.name.{'a.' * 16_000}sasl.jaas.config") is found
+
+
+TOLD = "SASL_PLAINTEXT://old.example:9092"
+
+
+@pytest.mark.parametrize(
+    ("file", "environment", "flags", "told"),
+    [
+        ({"listeners": TOLD, "advertised.listeners": TOLD}, {}, {}, "127.0.0.1"),
+        (
+            {"listeners": "PLAINTEXT://:9092"},
+            {"KAFKA_ADVERTISED_LISTENERS": TOLD, "KAFKA_LISTENERS": TOLD},
+            {},
+            "127.0.0.1",
+        ),
+        (
+            {"advertised.listeners": "PLAINTEXT://a:1", "listeners": "PLAINTEXT://:1"},
+            {},
+            {},
+            "127.0.0.1",
+        ),
+        ({"advertised.listeners": TOLD}, {}, {}, "old.example"),
+        ({}, {"KAFKA_ADVERTISED_LISTENERS": TOLD}, {}, "old.example"),
+        ({"listeners": TOLD}, {}, {"advertised.listeners": TOLD}, "old.example"),
+    ],
+)
+def test_the_addresses_told_go_with_the_listeners_that_a_new_one_replaces(
+    tmp_path: Path,
+    file: dict[str, str],
+    environment: dict[str, str],
+    flags: dict[str, str],
+    told: str,
+) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text("".join(f"{name}={text}\n" for name, text in file.items()))
+    new = {"listeners": "SASL_PLAINTEXT://127.0.0.1:7", **flags}
+    config = BrokerConfig.from_sources(path, environment, new, True)
+    assert [each.host for each in config.advertised_listeners()] == [told]
+    assert [each.port for each in config.listeners()] == [7]
+
+
+def test_set_listeners_are_told_as_the_file_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "server.properties"
+    path.write_text("listeners=PLAINTEXT://:1\nadvertised.listeners=PLAINTEXT://a:1\n")
+    config = BrokerConfig.from_sources(path, {}, {"listeners": "PLAINTEXT://0.0.0.0:1"})
+    assert [str(each) for each in config.advertised_listeners()] == ["PLAINTEXT://a:1"]
