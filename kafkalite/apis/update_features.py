@@ -5,15 +5,22 @@
   per feature.
 
 A level outside of what is supported is INVALID_UPDATE_VERSION. metadata.version may go to any level
-that Kafka 4.3 knows, but not down: the records in the log would need rewriting.
+that Kafka 4.3 knows, but not down to one that does not know all records: those in the log would
+need rewriting.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.apis import APIS
-from kafkalite.cluster.features import METADATA_VERSION, of_served
+from kafkalite.cluster.features import (
+    METADATA_VERSION,
+    loses_metadata,
+    missing_level,
+    of_served,
+)
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
@@ -30,15 +37,24 @@ if TYPE_CHECKING:
 _UPGRADE: Final = 1
 _SAFE_DOWNGRADE: Final = 2
 _UNSAFE_DOWNGRADE: Final = 3
+# The reason not to lose metadata.
+_WHY_NOT: Final = {
+    _SAFE_DOWNGRADE: "Refusing to perform the requested downgrade because it might delete metadata "
+    "information.",
+    _UNSAFE_DOWNGRADE: "Unsafe metadata downgrade is not supported in this version.",
+}
 
 
 def handle(
     services: Services, context: RequestContext, request: UpdateFeaturesRequest
 ) -> UpdateFeaturesResponse:
     records: list[object] = []
+    updates = request.feature_updates
+    proposed = {each.feature: each.max_version_level for each in updates}
+    finalized = {**services.cluster.features, **proposed}
     try:
-        for update in request.feature_updates:
-            records.append(_update(services, context, update))
+        for update in updates:
+            records.append(_update(services, context, update, finalized))
     except KafkaError as error:
         return UpdateFeaturesResponse(
             error_code=error.code,
@@ -54,29 +70,37 @@ def handle(
             UpdatableFeatureResult(
                 feature=update.feature, error_code=ErrorCode.NONE, error_message="NONE"
             )
-            for update in request.feature_updates
+            for update in updates
         ],
     )
 
 
 def _update(
-    services: Services, context: RequestContext, update: FeatureUpdateKey
+    services: Services,
+    context: RequestContext,
+    update: FeatureUpdateKey,
+    finalized: Mapping[str, int],
 ) -> FeatureLevelRecord:
-    """The record that finalizes a level. Raises KafkaError(INVALID_UPDATE_VERSION)."""
+    """The record that finalizes a level, beside those of the same request.
+
+    Raises KafkaError(INVALID_UPDATE_VERSION).
+    """
     name, level = update.feature, update.max_version_level
     kind = update.upgrade_type if context.api_version else _UPGRADE
     reason = _reason_against(services, context.node_id, update, kind)
+    if reason is None and (needed := missing_level(name, level, finalized)) is not None:
+        other, least = needed
+        reason = f"{name} could not be set to {level} because it depends on {other} level {least}"
     if reason is not None:
         raise KafkaError(
             ErrorCode.INVALID_UPDATE_VERSION,
             f"Invalid update version {level} for feature {name}. {reason}",
         )
     present = services.cluster.features.get(name, 0)
-    if level < present and name == METADATA_VERSION:
+    if name == METADATA_VERSION and loses_metadata(level, present):
         raise KafkaError(
             ErrorCode.INVALID_UPDATE_VERSION,
-            f"Unsupported metadata.version downgrade from {present} to {level}. Refusing to "
-            "perform the requested downgrade because it might delete metadata information.",
+            f"Unsupported metadata.version downgrade from {present} to {level}. {_WHY_NOT[kind]}",
         )
     return FeatureLevelRecord(name=name, feature_level=level)
 

@@ -35,6 +35,14 @@ SUPPORTED_FEATURES: Final[Mapping[str, tuple[int, int]]] = {
     "transaction.version": (0, 2),
 }
 
+# The levels of metadata.version that brought other records to the metadata log (didMetadataChange):
+# there is no way back behind them.
+_OTHER_RECORDS_SINCE: Final = (7, 8, 11, 13, 14, 15, 17, 23, 30)
+# The levels that need another feature, and its level.
+_NEEDS: Final[Mapping[tuple[str, int], tuple[str, int]]] = {
+    (ELR_FEATURE, 1): (METADATA_VERSION, 23),
+}
+
 # In the order in which Kafka's StorageTool writes them.
 BOOTSTRAP_FEATURES: Final[Mapping[str, int]] = {
     "metadata.version": 30,
@@ -76,6 +84,20 @@ def check_supported(finalized: Mapping[str, int]) -> None:
                 ErrorCode.UNSUPPORTED_VERSION,
                 f"{name} is finalized at level {level}, and supported up to {highest}",
             )
+
+
+def loses_metadata(level: int, present: int) -> bool:
+    """True if the metadata log of this level of metadata.version may have records that the lower
+    one does not know."""
+    return any(level < changed <= present for changed in _OTHER_RECORDS_SINCE)
+
+
+def missing_level(name: str, level: int, finalized: Mapping[str, int]) -> tuple[str, int] | None:
+    """The feature, and its level, without which this one cannot be finalized."""
+    needed = _NEEDS.get((name, level))
+    if needed is None or finalized.get(needed[0], 0) >= needed[1]:
+        return None
+    return needed
 
 
 def of_served(features: Mapping[str, Level], served: Container[int]) -> dict[str, Level]:

@@ -59,3 +59,31 @@ async def test_features(client: Any) -> None:
     assert await update(client, "group.version", 2, 1) == 95
     assert await update(client, "nosuch", 1, 1) == 95
     assert await update(client, "metadata.version", 29, 2) == 95
+
+
+async def reason(client: Any, feature: str, level: int, kind: int, name: str = "") -> str:
+    changes = [FeatureUpdateKey(feature=feature, max_version_level=level, upgrade_type=kind)]
+    if name:
+        changes.append(FeatureUpdateKey(feature=name, max_version_level=23, upgrade_type=1))
+    request = UpdateFeaturesRequest(feature_updates=changes, validate_only=True)
+    words: str = (await client.ask(request)).error_message or ""
+    return words.partition(f"{feature}. ")[2] or words.partition("downgrade from ")[2]
+
+
+async def test_the_way_back_to_an_older_release(broker: Any, client: Any) -> None:
+    """Of a data directory that was formatted for one (kafka-storage --release-version)."""
+    assert await reason(client, "metadata.version", 29, 2) == (
+        "30 to 29. Refusing to perform the requested downgrade because it might delete metadata "
+        "information."
+    )
+    assert await reason(client, "metadata.version", 29, 3) == (
+        "30 to 29. Unsafe metadata downgrade is not supported in this version."
+    )
+    broker._running.services.cluster.image.features["metadata.version"] = 19
+    assert await reason(client, "metadata.version", 18, 2) == ""
+    assert await reason(client, "metadata.version", 16, 2) != ""
+    elr = "eligible.leader.replicas.version"
+    assert await reason(client, elr, 1, 1) == (
+        f"{elr} could not be set to 1 because it depends on metadata.version level 23"
+    )
+    assert await reason(client, elr, 1, 1, name="metadata.version") == ""
