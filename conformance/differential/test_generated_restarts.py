@@ -1,9 +1,9 @@
 """Stories in the middle of which both brokers are restarted: what they know then, they have read
 from their logs.
 
-Several stories share a restart. Requests that wait, and sessions, end with the connections before
-it. Not after `kill -9`: Apache Kafka does not start again with some of the configs that topics have
-here.
+Several stories share a restart. Requests that wait, sessions, and what members of queues hold end
+with the connections before it. Not after `kill -9`: Apache Kafka does not start again with some of
+the configs that topics have here.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.differential.comparison import Pair
 from conformance.differential.conftest import both
-from conformance.differential.generated_requests import streams_stories
+from conformance.differential.generated_requests import several_queue_stories, streams_stories
 from conformance.differential.generated_requests.requests import Step, steps
+from conformance.differential.generated_requests.several_queue_stories import See
+from conformance.differential.generated_requests.several_queues import GROUPS, Queues
 from conformance.differential.generated_requests.streams_stories import Describe
 from conformance.differential.generated_requests.streams_world import Streams
 from conformance.differential.generated_requests.telling import Story, options, tell_steps
@@ -33,6 +35,9 @@ from conformance.harness.broker import Broker
 __all__ = ["seeded"]  # the fixture
 pytestmark = pytest.mark.long
 
+# A lock that ended while one of them was restarted would be known to the other one only: what a
+# member has of partitions that it forgot stays locked when its session ends.
+LOCK_MS = "3600000"
 # So many stories for each restart.
 TOGETHER = 8
 RESTARTS = 2
@@ -43,7 +48,8 @@ def living(
     pytestconfig: pytest.Config, tmp_path: Path, _living: list[Broker]
 ) -> Iterator[tuple[Pair, Callable[[], None]]]:
     """Both brokers, and how they are restarted."""
-    with both(pytestconfig, tmp_path, _living) as pair:
+    own = {"group.share.max.record.lock.duration.ms": LOCK_MS}
+    with both(pytestconfig, tmp_path, _living, own=own) as pair:
         pair.count_for("generated")
         make_share_states(pair)
 
@@ -138,6 +144,28 @@ def test_all_apis(living: tuple[Pair, Callable[[], None]], seeded: Seeded) -> No
         return go_on
 
     told_in_halves(living, in_halves(st.lists(steps(), min_size=20, max_size=45), seeded), begin)
+
+
+def test_queues(living: tuple[Pair, Callable[[], None]], seeded: Seeded) -> None:
+    pair, _ = living
+
+    def begin(number: int, first: Iterable[Any]) -> Callable[[Any], None]:
+        queues = Queues(pair, f"queue-{number}", lock_ms=LOCK_MS)
+        queues.open()
+        tell_steps(first, lambda step: step.tell(queues))
+        queues.end(*queues.holders.values())
+
+        def go_on(second: Iterable[Any]) -> None:
+            queues.new_starts.clear()
+            for each in GROUPS:
+                See(each).tell(queues)
+                if queues.group(each) not in queues.shaken:
+                    queues.open_partitions(queues.group(each))
+            queues.tell(second)
+
+        return go_on
+
+    told_in_halves(living, in_halves(several_queue_stories.STORIES, seeded), begin)
 
 
 def test_streams(living: tuple[Pair, Callable[[], None]], seeded: Seeded) -> None:

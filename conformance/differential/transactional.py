@@ -44,6 +44,8 @@ from kafkalite.wire.record_batch import Record, build_batch
 
 SECONDS = 15
 TIMESTAMP = int(time.time() * 1000)
+# The longest that there is: on a busy machine no transaction ends by the clock in between.
+LONGEST_MS = 900_000
 # Not yet: there is no coordinator, or it loads.
 NOT_YET = {14, 15, 16}
 
@@ -118,7 +120,7 @@ class Transactions:
         expected: bool = False,
         bump: int = 0,
         other: int = 0,
-        timeout_ms: int = 60_000,
+        timeout_ms: int = LONGEST_MS,
     ) -> None:
         def body(side: Side) -> InitProducerIdRequest:
             request = InitProducerIdRequest(

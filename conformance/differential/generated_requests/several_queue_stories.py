@@ -170,7 +170,7 @@ class Crash(Step):
     def tell(self, queues: Queues) -> None:
         holder = queues.holders[self.number, self.slot]
         had_session = holder.epoch
-        with queues.until_released([holder]):
+        with queues.until_released(holder):
             for side in queues.pair.sides:
                 side.hang_up_everywhere(holder.name)
         holder.begin_anew()

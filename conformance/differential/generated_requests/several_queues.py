@@ -94,6 +94,7 @@ class Queues:
     """The groups whose states may be others than their leaders know."""
     ready: dict[str, set[int]] = field(default_factory=dict)
     """The partitions of each group that its coordinator has begun."""
+    lock_ms: str = LONG_LOCK_MS
 
     def open(self) -> None:
         pair = self.pair
@@ -106,7 +107,7 @@ class Queues:
         self.holders: dict[tuple[int, str], Holder] = {}
         for number in GROUPS:
             group = self.group(number)
-            configs = {"share.record.lock.duration.ms": LONG_LOCK_MS}
+            configs = {"share.record.lock.duration.ms": self.lock_ms}
             configure(pair, group, **configs, **{"share.auto.offset.reset": "earliest"})
             self.subscribe(group, ALL)
             for slot in SLOTS:
@@ -223,22 +224,23 @@ class Queues:
         return answer
 
     def end(self, *holders: Holder) -> None:
-        """End their sessions; what they have is released."""
-        with self.until_released(holders):
-            for each in holders:
+        """End their sessions, one after the other: what each has is released before.
+
+        Whether the next release has a start that the one before has moved is Apache Kafka's timing.
+        """
+        for each in holders:
+            with self.until_released(each):
                 if each.epoch:
                     self.fetch(each, each.partitions, later=FINAL_EPOCH - each.epoch)
-        for each in holders:
             each.begin_anew()
 
-    def until_released(self, holders: Iterable[Holder]) -> Any:
-        """Waits until what the holders have of each partition of their sessions is given up."""
+    def until_released(self, holder: Holder) -> Any:
+        """Waits until what the holder has of each partition of its session is given up."""
         keys = {
-            (each.group, self.topic(PARTITIONS[where][0]), PARTITIONS[where][1]): bool(
-                each.held.get(where)
+            (holder.group, self.topic(PARTITIONS[where][0]), PARTITIONS[where][1]): bool(
+                holder.held.get(where)
             )
-            for each in holders
-            for where in each.partitions
+            for where in holder.partitions
         }
         return until_released(self.pair, keys)
 
