@@ -71,7 +71,7 @@ async def reason(client: Any, feature: str, level: int, kind: int, name: str = "
 
 
 async def test_the_way_back_to_an_older_release(broker: Any, client: Any) -> None:
-    """Of a data directory that was formatted for one (kafka-storage --release-version)."""
+    """A data directory may have been formatted for one (kafka-storage --release-version)."""
     assert await reason(client, "metadata.version", 29, 2) == (
         "30 to 29. Refusing to perform the requested downgrade because it might delete metadata "
         "information."
