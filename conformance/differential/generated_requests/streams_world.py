@@ -78,10 +78,16 @@ class Streams:
 
     def told(self, fields: Mapping[str, Any]) -> dict[str, Any]:
         """The fields of a member's heartbeat, without its endpoint if the topics may not fit: while
-        they do not, each heartbeat with one is an error of Apache Kafka's own (-1)."""
+        they do not, each heartbeat with one is an error of Apache Kafka's own (-1).
+
+        Tasks that there are not are left out then, too: of a heartbeat that is refused for them
+        Apache Kafka keeps what it saw of the topics, and goes on with that when they are again as
+        before.
+        """
         told = dict(fields)
         if self.has_changed_topics:
             told.pop("user_endpoint", None)
+            told.pop("active_tasks", None)
         self.has_endpoints |= told.get("user_endpoint") is not None
         return told
 
