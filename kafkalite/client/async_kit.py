@@ -18,7 +18,15 @@ from kafkalite.client.async_parts import (
 from kafkalite.client.async_waiting import AsyncWait
 from kafkalite.client.errors import WaitTimeout
 from kafkalite.client.kit import Do
-from kafkalite.client.values import actions_of, fields_of, new_record, read_seed, text_of, written
+from kafkalite.client.values import (
+    Headers,
+    actions_of,
+    fields_of,
+    new_record,
+    read_seed,
+    text_of,
+    written,
+)
 from kafkalite.control.answers import (
     ClusterView,
     ConnectionView,
@@ -215,14 +223,15 @@ class AsyncKit(AsyncLooking):
         *,
         key: str | bytes | None = None,
         partition: int | None = 0,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         timestamp: int | str | None = None,
         count: int = 1,
     ) -> Written:
         """Append a record, `count` times; its time in ms, or relative to the cluster's
-        ("-7d"). None is the partition that Java's producer chooses for the key.
+        ("-7d"). None is the partition that Java's producer chooses for the key. Headers are a
+        dict, or pairs where a name comes again.
         """
-        record = new_record(value, key, partition, headers or {}, timestamp, count)
+        record = new_record(value, key, partition, headers or (), timestamp, count)
         return await self.ask("records.write", topic=topic, records=[record])
 
     # Groups and transactions

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, Unpack
 from kafkalite.client.errors import WaitTimeout
 from kafkalite.client.looking import Looking
 from kafkalite.client.parts import Clock, Fault, Faults, Group, Recording, Transaction
-from kafkalite.client.values import actions_of, fields_of, new_record, read_seed, text_of, written
+from kafkalite.client.values import (
+    Headers,
+    actions_of,
+    fields_of,
+    new_record,
+    read_seed,
+    text_of,
+    written,
+)
 from kafkalite.client.waiting import Wait
 from kafkalite.control.answers import (
     ClusterView,
@@ -213,14 +221,15 @@ class Kit(Looking):
         *,
         key: str | bytes | None = None,
         partition: int | None = 0,
-        headers: Mapping[str, str] | None = None,
+        headers: Headers | None = None,
         timestamp: int | str | None = None,
         count: int = 1,
     ) -> Written:
         """Append a record, `count` times; its time in ms, or relative to the cluster's
-        ("-7d"). None is the partition that Java's producer chooses for the key.
+        ("-7d"). None is the partition that Java's producer chooses for the key. Headers are a
+        dict, or pairs where a name comes again.
         """
-        record = new_record(value, key, partition, headers or {}, timestamp, count)
+        record = new_record(value, key, partition, headers or (), timestamp, count)
         return self.ask("records.write", topic=topic, records=[record])
 
     # Groups and transactions

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeAlias, cast
 
 import msgspec
 
+from kafkalite.control.answers import Header
 from kafkalite.control.faults.rule import Action
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import NewRecord
@@ -25,15 +26,18 @@ def fields_of(struct: msgspec.Struct) -> dict[str, Any]:
     return {name: getattr(struct, name) for name in struct.__struct_fields__}
 
 
+Headers: TypeAlias = Mapping[str, str | bytes | None] | Iterable[tuple[str, str | bytes | None]]
+
+
 def new_record(
     value: str | bytes | None,
     key: str | bytes | None,
     partition: int | None,
-    headers: Mapping[str, str],
+    headers: Headers,
     timestamp: int | str | None,
     count: int,
 ) -> NewRecord:
-    """A record as the verb takes it; bytes go in base 64."""
+    """A record as the verb takes it; bytes go in base 64. Raises Problem."""
 
     def shown(data: str | bytes | None) -> tuple[str | None, Literal["utf-8", "base64"]]:
         if isinstance(data, bytes):
@@ -42,15 +46,16 @@ def new_record(
 
     value_text, value_encoding = shown(value)
     key_text, key_encoding = shown(key)
+    pairs = headers.items() if isinstance(headers, Mapping) else headers
     return NewRecord(
         value_text,
         key_text,
         partition,
-        dict(headers),
-        timestamp,
-        key_encoding,
-        value_encoding,
-        count,
+        timestamp=timestamp,
+        key_encoding=key_encoding,
+        value_encoding=value_encoding,
+        count=count,
+        all_headers=[Header(name, *shown(content)) for name, content in pairs],
     )
 
 

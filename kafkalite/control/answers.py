@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from msgspec import Struct
@@ -126,8 +126,19 @@ class Cleaned(Struct, frozen=True):
     removed: int
 
 
+class Header(Struct, frozen=True, forbid_unknown_fields=True):
+    """A header of a record, read or to be written: bytes that are no UTF-8 in base 64."""
+
+    name: str
+    value: str | None
+    value_encoding: Literal["utf-8", "base64"] = "utf-8"
+
+
 class RecordView(Struct, frozen=True, kw_only=True):
-    """A record; `*_encoding` is "base64" for what is no UTF-8."""
+    """A record; `*_encoding` is "base64" for what is no UTF-8.
+
+    `headers` has the last value of each name, `all_headers` all of them in their order.
+    """
 
     partition: int
     offset: int
@@ -135,6 +146,7 @@ class RecordView(Struct, frozen=True, kw_only=True):
     key: str | None
     value: str | None
     headers: dict[str, str | None]
+    all_headers: list[Header]
     key_encoding: str = "utf-8"
     value_encoding: str = "utf-8"
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import UNSET, Meta, Struct
 
+from kafkalite.control.answers import Header
 from kafkalite.control.faults.rule import Duration, Rule, When
 
 _MOST = 2**63 - 1
@@ -226,6 +227,7 @@ class NewRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
 
     `json` and `base64` are other ways to write its value. A record without a
     partition (null) goes to that which Java's producer chooses for its key, or to the first.
+    `all_headers` follow `headers`: a name may come again there, and a value be null or bytes.
     """
 
     value: str | None = None
@@ -238,6 +240,7 @@ class NewRecord(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=T
     count: Annotated[int, Meta(ge=1, le=100_000)] = 1
     json: Any = UNSET
     base64: str | None = None
+    all_headers: list[Header] = []
 
 
 class WriteRecords(Struct, frozen=True, forbid_unknown_fields=True):

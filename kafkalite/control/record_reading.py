@@ -5,9 +5,9 @@ from __future__ import annotations
 import base64
 import codecs
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
-from kafkalite.control.answers import FoundRecord, RecordView
+from kafkalite.control.answers import FoundRecord, Header, RecordView
 from kafkalite.log.open_files import FileSlice
 from kafkalite.replica.partition import Partition
 from kafkalite.wire.record_batch import Record, iterate_batches, iterate_records
@@ -71,12 +71,14 @@ def found(partition: int, record: Record, most_bytes: int | None) -> FoundRecord
 def _fields(record: Record, most_bytes: int | None = None) -> dict[str, Any]:
     key, key_encoding = _shown(record.key, most_bytes)
     value, value_encoding = _shown(record.value, most_bytes)
+    headers = [Header(name, *_shown(each, most_bytes)) for name, each in record.headers]
     return {
         "offset": record.offset,
         "timestamp": record.timestamp,
         "key": key,
         "value": value,
-        "headers": {name: _shown(each, most_bytes)[0] for name, each in record.headers},
+        "headers": {each.name: each.value for each in headers},
+        "all_headers": headers,
         "key_encoding": key_encoding,
         "value_encoding": value_encoding,
     }
@@ -88,7 +90,9 @@ def size_of(record: Record) -> int:
     return size + sum(len(name.encode()) + len(each or b"") for name, each in record.headers)
 
 
-def _shown(data: bytes | None, most_bytes: int | None) -> tuple[str | None, str]:
+def _shown(
+    data: bytes | None, most_bytes: int | None
+) -> tuple[str | None, Literal["utf-8", "base64"]]:
     if data is None:
         return None, "utf-8"
     some = bytes(data) if most_bytes is None else bytes(data[:most_bytes])

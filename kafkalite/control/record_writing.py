@@ -117,7 +117,10 @@ def _record(new: NewRecord, now_ms: int) -> Record:
         timestamp=timestamp,
         key=_bytes(new.key, new.key_encoding),
         value=_value(new),
-        headers=[(name, _bytes(value, "utf-8")) for name, value in new.headers.items()],
+        headers=[
+            *((name, value.encode()) for name, value in new.headers.items()),
+            *((each.name, _bytes(each.value, each.value_encoding)) for each in new.all_headers),
+        ],
     )
 
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from kafkalite.client.values import fields_of, new_record, read_seed, text_of, written
+from kafkalite.control.answers import Header
 from kafkalite.control.faults.rule import Rule
 from kafkalite.control.questions import NewRecord
 
@@ -32,13 +33,14 @@ def test_bytes_of_a_record_go_in_base_64() -> None:
         value="AP8=",
         key="k",
         partition=2,
-        headers={"h": "v"},
+        all_headers=[Header("h", "v")],
         timestamp="-7d",
         key_encoding="utf-8",
         value_encoding="base64",
         count=3,
     )
-    deleted = new_record(None, b"k", 0, {}, None, 1)
+    deleted = new_record(None, b"k", 0, [("h", b"\xff"), ("h", None)], None, 1)
+    assert deleted.all_headers == [Header("h", "/w==", "base64"), Header("h", None)]
     assert (deleted.value, deleted.value_encoding) == (None, "utf-8")
     assert (deleted.key, deleted.key_encoding) == ("aw==", "base64")
 

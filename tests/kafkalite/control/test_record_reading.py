@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkalite.control.answers import Header
 from kafkalite.control.record_reading import found, records_of, size_of, view
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.record_batch import Record
@@ -29,6 +30,19 @@ def test_a_record_as_json_has_it() -> None:
     assert (shown.key, shown.key_encoding) == ("//4=", "base64")
     assert (shown.value, shown.value_encoding) == ("Łódź", "utf-8")
     assert shown.headers == {"h": "x", "none": None}
+
+
+def test_no_header_is_lost() -> None:
+    pairs = [("h", b"x"), ("bytes", b"\xff"), ("none", None), ("h", b"y")]
+    shown = view(0, RECORD._replace(headers=pairs))
+    assert shown.headers == {"h": "y", "bytes": "/w==", "none": None}
+    assert shown.all_headers == [
+        Header("h", "x"),
+        Header("bytes", "/w==", "base64"),
+        Header("none", None),
+        Header("h", "y"),
+    ]
+    assert found(0, RECORD._replace(headers=pairs), 0).all_headers[0] == Header("h", "")
 
 
 @pytest.mark.parametrize(

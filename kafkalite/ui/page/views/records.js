@@ -111,7 +111,7 @@ const COLUMNS = [
   { key: "timestamp", title: "Time", width: "minmax(88px, 150px)", cell: (row) => html`<span class="mono soft">${when(row.timestamp)}</span>` },
   { key: "key", title: "Key", width: "minmax(70px, 1.6fr)", cell: (row) => preview(row.key, row.key_encoding) },
   { key: "value", title: "Value", width: "minmax(90px, 3.4fr)", cell: (row) => preview(row.value, row.value_encoding) },
-  { key: "headers", title: "Headers", wide: true, width: "72px", align: "end", cell: (row) => Object.keys(row.headers).length || "" },
+  { key: "headers", title: "Headers", wide: true, width: "72px", align: "end", cell: (row) => row.all_headers.length || "" },
   { key: "size", title: "Size", wide: true, width: "72px", align: "end", cell: (row) => bytes(row.size_bytes) },
 ];
 
@@ -126,7 +126,7 @@ function Record({ cluster, topic, row, onClose }) {
     return () => leaving.abort();
   }, [cluster, topic, keyOf(row)]);
   const record = whole || row;
-  const headers = Object.entries(record.headers);
+  const headers = record.all_headers;
   return html`<aside class="panel scrolls" aria-label="The record">
     <header><h2 class="num">${topic}-${row.partition} @ ${number(row.offset)}</h2>
       <${Button} kind="quiet end" onClick=${onClose} title="Esc">Close<//></header>
@@ -134,7 +134,7 @@ function Record({ cluster, topic, row, onClose }) {
     <${Value} label="Key" text=${record.key} encoding=${record.key_encoding} decoded=${record.key_decoded} />
     <${Value} label="Value" text=${record.value} encoding=${record.value_encoding} decoded=${record.value_decoded} />
     ${headers.length > 0 && html`<section class="value-box"><h3>Headers</h3>
-      <dl class="pairs">${headers.map(([name, text]) => html`<dt class="mono">${name}</dt><dd class="mono">${text ?? html`<span class="null">null</span>`}</dd>`)}</dl></section>`}
+      <dl class="pairs">${headers.map(({ name, value, value_encoding }) => html`<dt class="mono">${name}</dt><dd class="mono">${value ?? html`<span class="null">null</span>`}${value_encoding === "base64" && html` <span class="muted">base64</span>`}</dd>`)}</dl></section>`}
   </aside>`;
 }
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import trio
 
+from kafkalite.control.answers import Header
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import NewRecord
 from kafkalite.faults import errno
@@ -60,6 +61,22 @@ async def test_records_are_written_and_read_as_they_are(broker: test_broker) -> 
     assert (binary.value, binary.value_encoding) == ("/g==", "base64")
     assert (text.value, text.value_encoding, text.headers) == ("é", "utf-8", {"h": "x"})
     assert (text.key, text.key_encoding) == ("/w==", "base64")
+
+
+async def test_headers_come_again_and_may_be_bytes_or_null(broker: test_broker) -> None:
+    k = broker.asynchronous
+    await k.create_topic("t")
+    await k.produce("t", "1", headers=[("h", "x"), ("h", b"\xff"), ("h", None)])
+    (read,) = await k.records("t")
+    assert [each.value for each in read.all_headers] == ["x", "/w==", None]
+    again = NewRecord("2", headers={"first": "1"}, all_headers=read.all_headers)
+    await k.ask("records.write", topic="t", records=[again])
+    (copied,) = await k.records("t", 1, from_=1)
+    assert copied.all_headers == [Header("first", "1"), *read.all_headers]
+    assert copied.headers == {"first": "1", "h": None}
+    wrong = NewRecord("3", all_headers=[Header("h", "*", "base64")])
+    with pytest.raises(Problem, match="is no base64"):
+        await k.ask("records.write", topic="t", records=[wrong])
 
 
 async def test_records_of_several_partitions_come_by_time(broker: test_broker) -> None:
