@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, closing, suppress
 from pathlib import Path
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 from uuid import UUID
 
@@ -47,11 +47,9 @@ from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.clusters import Clusters
 from kafkalite.log.loggers import broker_named, lines_about
 from kafkalite.replica.partition import Partition
-from kafkalite.replica.topics import NewTopic
 from kafkalite.requests import slices
 from kafkalite.server.host import Host
 from kafkalite.server.loop import Loop
-from kafkalite.server.nodes import Nodes
 from kafkalite.wire.errors import KafkaError
 
 if TYPE_CHECKING:
@@ -149,42 +147,23 @@ class broker(LocalKit):
         fields = {"name": name, "nodes": nodes, "configs": configs, "as_version": as_version}
         return NewCluster(self._verb, self._async_verb, {**fields, "from_": from_})
 
-    def create_topic(
-        self,
-        name: str,
-        partitions: int | None = None,
-        replication_factor: int | None = None,
-        configs: Mapping[str, object] | None = None,
-    ) -> None:
-        """Create a topic; by the time this returns, every node serves it. Raises KafkaError."""
-        new = NewTopic(
-            name,
-            -1 if partitions is None else partitions,
-            -1 if replication_factor is None else replication_factor,
-            configs={key: text_of(value) for key, value in (configs or {}).items()},
-        )
-        self._call(lambda: self._running.services.topics.create(new))
-
-    def delete_topic(self, name: str) -> None:
-        """Delete a topic; KeyError if there is none of that name."""
-        topic_id = self.topic_id(name)
-        self._call(lambda: self._running.services.topics.delete([topic_id]))
+    # Verbs that wait for nothing here, so that a task of trio need not await them.
 
     def stop_node(self, node_id: int) -> None:
-        """Let a node go, as if its process had died; KeyError if it is not up."""
-        self._on_nodes(lambda nodes: nodes.stopping(node_id))
+        """Let a node go, as if its process had died. Raises Problem if it is not up."""
+        self._on_nodes(lambda state, cluster: state.stopping(cluster, node_id))
 
     def start_node(self, node_id: int) -> None:
-        """Let a stopped node come back at its address; KeyError if it was not stopped."""
-        self._on_nodes(lambda nodes: nodes.starting(node_id))
+        """Let a stopped node come back at its address. Raises Problem if it was not stopped."""
+        self._on_nodes(lambda state, cluster: state.starting(cluster, node_id))
 
     def add_node(self) -> int:
         """Let a new node join; its id. Raises StartError if its port is taken."""
-        return self._on_nodes(Nodes.adding)
+        return self._on_nodes(lambda _, cluster: cluster.broker.nodes.adding())
 
     def remove_node(self, node_id: int) -> None:
-        """Let a node go for good; KeyError if there is none, ValueError for the only one."""
-        self._on_nodes(lambda nodes: nodes.removing(node_id))
+        """Let a node go for good. Raises Problem if there is none, or no other."""
+        self._on_nodes(lambda state, cluster: state.removing(cluster, node_id))
 
     def topic_id(self, name: str) -> UUID:
         """A topic's id, or KeyError."""
@@ -377,17 +356,22 @@ class broker(LocalKit):
 
         return calls.done(call) if calls.are_needed else call()
 
-    def _on_nodes(self, change: Callable[[Nodes], slices.WaitingSteps[T]]) -> T:
+    def _on_nodes(
+        self, change: Callable[[ModuleType, ControlledCluster], slices.WaitingSteps[T]]
+    ) -> T:
         """Change the nodes, from another thread not amid a reset or restart."""
+        from kafkalite.control.operations import state  # rarely needed
+
         calls, clusters = self._ways()
 
-        async def do() -> T:
-            async with clusters.default.turn:
-                return self._call(lambda: slices.at_once(change(self._running.nodes)))
+        def at_once() -> T:
+            return self._call(lambda: slices.at_once(change(state, clusters.default)))
 
-        if calls.are_needed:
-            return calls.finished(do())
-        return self._call(lambda: slices.at_once(change(self._running.nodes)))
+        async def in_turn() -> T:
+            async with clusters.default.turn:
+                return at_once()
+
+        return calls.finished(in_turn()) if calls.are_needed else at_once()
 
     def _verb(self, verb: str, cluster: str, /, **fields: Any) -> Any:
         calls, clusters = self._ways()

@@ -2,7 +2,8 @@
 
 The image apache/kafka: `KAFKA_LOG_RETENTION_MS` is log.retention.ms; one underscore stands for a
 dot, two for an underscore, three for a dash. Key stores and their passwords are named by files in
-a folder. Bitnami's image: `KAFKA_CFG_LOG_RETENTION_MS` is the same config, and wins.
+a folder. Bitnami's image: `KAFKA_CFG_LOG_RETENTION_MS` is the same config, and wins. Users have
+variables of their own there (config/bitnami_users.py).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from kafkalite.config.bitnami_users import SETTINGS, configs_of_users
 from kafkalite.config.definition import ConfigError
 
 # Settings of the images' own scripts, not of the broker.
@@ -97,6 +99,7 @@ def read_environment(environment: Mapping[str, str], secrets: Path = SECRETS) ->
             configs[config] = _content(secrets / environment[variable], variable)
     if jaas := _JAAS_FILE.search(environment.get("KAFKA_OPTS", "")):
         configs.setdefault("kafkalite.jaas.file", jaas[1] or jaas[2])
+    configs |= configs_of_users(environment, configs)
     told = names.get("advertised.listeners")
     if told is not None and names["listeners"] == told:
         # The image listens on every interface, at the ports that are advertised.
@@ -107,7 +110,7 @@ def read_environment(environment: Mapping[str, str], secrets: Path = SECRETS) ->
 def _is_config(variable: str, value: str, prefix: str) -> bool:
     if prefix == _PREFIX_OF_BITNAMI:
         return True
-    if variable in _NOT_CONFIGS or variable.startswith(_PREFIX_OF_BITNAMI):
+    if variable in _NOT_CONFIGS or variable in SETTINGS or variable.startswith(_PREFIX_OF_BITNAMI):
         return False
     if variable in _CLUSTER_IDS or _OF_A_SERVICE.fullmatch(variable):
         return False

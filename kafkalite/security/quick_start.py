@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from kafkalite.config import ConfigError
+from kafkalite.config.bitnami_users import plain_module, quoted
 from kafkalite.config.temporary import directory_of
 
 AUTO: Final = "auto"
@@ -128,9 +129,8 @@ def broker_configs(asked: Wanted, files: Files | None) -> dict[str, str]:
         configs["sasl.enabled.mechanisms"] = ",".join(mechanisms)
         plain = [login for login in asked.logins if login.mechanism == _PLAIN]
         if plain:
-            users = " ".join(f"user_{_word(each.user)}={_quoted(each.password)}" for each in plain)
-            configs[f"{prefix}plain.sasl.jaas.config"] = (
-                f"{_PACKAGE}.plain.PlainLoginModule required {users};"
+            configs[f"{prefix}plain.sasl.jaas.config"] = plain_module(
+                {each.user: each.password for each in plain}
             )
         scram = [each for each in asked.logins if each.mechanism in _SCRAM]
         if scram:
@@ -203,24 +203,13 @@ def _jaas(login: Login) -> str:
     if login.mechanism == _OAUTHBEARER:
         return (
             f"{_PACKAGE}.oauthbearer.OAuthBearerLoginModule required "
-            f"unsecuredLoginStringClaim_sub={_quoted(login.user)};"
+            f"unsecuredLoginStringClaim_sub={quoted(login.user)};"
         )
     module = "plain.PlainLoginModule" if login.mechanism == _PLAIN else "scram.ScramLoginModule"
     return (
-        f"{_PACKAGE}.{module} required username={_quoted(login.user)} "
-        f"password={_quoted(login.password)};"
+        f"{_PACKAGE}.{module} required username={quoted(login.user)} "
+        f"password={quoted(login.password)};"
     )
-
-
-def _word(user: str) -> str:
-    if not user.replace("-", "").replace("_", "").replace(".", "").isalnum():
-        raise ConfigError(f"--sasl plain: {user!r} cannot be the name of an option in a JAAS line")
-    return user
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 def with_listener(

@@ -9,11 +9,19 @@ from typing import Final
 
 from kafkalite.server.channel import ChannelState
 
+_NO_EPOLL: Final = (
+    "kafkalite's broker needs Linux: this system has no epoll, or gevent has patched it away. "
+    "Beside gevent, start the command `kafkalite` in a process of its own"
+)
 if not hasattr(select, "epoll"):  # pragma: no cover
-    raise ImportError(
-        "kafkalite's broker needs Linux: this system has no epoll, or gevent has patched it away. "
-        "Beside gevent, start the command `kafkalite` in a process of its own"
-    )
+    raise ImportError(_NO_EPOLL)
+
+
+def new_epoll() -> select.epoll:
+    """An epoll instance. Raises RuntimeError where it was patched away since the import."""
+    if not hasattr(select, "epoll"):
+        raise RuntimeError(_NO_EPOLL)
+    return select.epoll()
 
 
 class Interest(IntEnum):

@@ -6,7 +6,6 @@ connection after the other, without a task. `turn` is one round of that. Its dri
 
 from __future__ import annotations
 
-import select
 from collections import deque
 from collections.abc import Callable, Sequence
 from math import inf
@@ -17,7 +16,7 @@ import trio
 
 from kafkalite.group_coordinator.timers import AT_ONCE, Timer, Timers
 from kafkalite.requests.suspension import SuspendedRequest
-from kafkalite.server.interest import Interest
+from kafkalite.server.interest import Interest, new_epoll
 from kafkalite.server.watchdog import Watchdog
 from kafkalite.wire.api_keys import ApiKey
 
@@ -73,7 +72,7 @@ class Loop:
         self.is_over = False
         # The clock of trio.
         self._now: Callable[[], float] = host_time if is_hosted else trio.current_time
-        self._epoll = select.epoll()
+        self._epoll = new_epoll()
         self._watched: dict[int, Watched] = {}
         # The connection that has its turn; None between turns.
         self.serving: Watched | None = None

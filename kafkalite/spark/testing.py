@@ -19,13 +19,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+from kafkalite.control.problems import Problem
 from kafkalite.testing import broker
-from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -109,21 +108,24 @@ class KafkaUtils:
         replication_factor: int = 1,
         configs: Mapping[str, object] | None = None,
     ) -> None:
-        """Create topics; one that exists is left as it is. Raises KafkaError."""
+        """Create topics; one that exists is left as it is. Raises Problem."""
         running = self._assert_initialized()
         for name in topic_names:
             try:
                 running.create_topic(name, num_partitions, replication_factor, configs)
-            except KafkaError as error:
-                if error.code is not ErrorCode.TOPIC_ALREADY_EXISTS:
+            except Problem as problem:
+                if problem.code != "exists":
                     raise
 
     def delete_topics(self, topic_names: Sequence[str]) -> None:
         """Delete topics; one that does not exist is none to delete."""
         running = self._assert_initialized()
         for name in topic_names:
-            with suppress(KeyError):
+            try:
                 running.delete_topic(name)
+            except Problem as problem:
+                if problem.code != "not_found":
+                    raise
 
     def send_messages(self, topic: str, messages: Sequence[tuple[Any, Any]]) -> None:
         """Send (key, value) pairs, as text (None stays null), and wait until all are

@@ -107,6 +107,7 @@ async def import_snapshot(clusters: Clusters, request: ImportSnapshot) -> Snapsh
 
     Another one of this name is replaced. An archive that no broker here could open is refused.
     """
+    await trio.lowlevel.checkpoint_if_cancelled()
     return await clusters.import_snapshot(request.snapshot, Path(request.file))
 
 

@@ -147,9 +147,12 @@ async def expire_members(cluster: ControlledCluster, request: ExpireMembers) -> 
 async def rebalance_group(cluster: ControlledCluster, request: RebalanceGroup) -> GroupView:
     """Begin a rebalance, or several of them, one every so often."""
     groups = cluster.broker.services.group_coordinator.interventions
+    every = seconds(request.every, field="every")
+    if request.times > 1:
+        await trio.lowlevel.checkpoint_if_cancelled()  # what may not wait begins none
     for turn in range(request.times):
         if turn:
-            await trio.sleep(seconds(request.every, field="every"))
+            await trio.sleep(every)
         groups.rebalance(group_of(cluster.broker, request.group))
     return group_view(cluster.broker, group_of(cluster.broker, request.group))
 

@@ -38,7 +38,7 @@ from kafkalite.control.questions import Advance, Nothing, Skew, Wait
 from kafkalite.control.views import partition_of, topic_of, viewing
 from kafkalite.control.waits import wait_for
 from kafkalite.replica.partition import Partition
-from kafkalite.requests.slices import in_slices_of_task
+from kafkalite.requests.slices import WaitingSteps, in_slices_of_task
 
 _LONGEST_WAIT_SECONDS = 3600.0
 _YEAR_10_000_MS: Final = 253_402_300_800_000
@@ -112,28 +112,30 @@ def _view_of(cluster: ControlledCluster, node_id: int) -> NodeView:
 
 async def stop_node(cluster: ControlledCluster, request: NodeName) -> NodeView:
     """Let a node go, as if its process had died: others lead what it led."""
-    return await _stopped(cluster, request.node)
+    await in_slices_of_task(stopping(cluster, request.node))
+    return _view_of(cluster, request.node)
 
 
-async def _stopped(cluster: ControlledCluster, node_id: int) -> NodeView:
+def stopping(cluster: ControlledCluster, node_id: int) -> WaitingSteps[None]:
+    """Let a node go. Raises Problem."""
     try:
-        await in_slices_of_task(cluster.broker.nodes.stopping(node_id))
+        yield from cluster.broker.nodes.stopping(node_id)
     except KeyError:
         raise Problem("conflict", f"node {node_id} is not up", value=node_id) from None
-    return _view_of(cluster, node_id)
 
 
 async def start_node(cluster: ControlledCluster, request: NodeName) -> NodeView:
     """Let a stopped node come back at its address."""
-    return await _started(cluster, request.node)
+    await in_slices_of_task(starting(cluster, request.node))
+    return _view_of(cluster, request.node)
 
 
-async def _started(cluster: ControlledCluster, node_id: int) -> NodeView:
+def starting(cluster: ControlledCluster, node_id: int) -> WaitingSteps[None]:
+    """Let a node come back. Raises Problem."""
     try:
-        await in_slices_of_task(cluster.broker.nodes.starting(node_id))
+        yield from cluster.broker.nodes.starting(node_id)
     except KeyError:
-        raise Problem("conflict", f"node {node_id} was not stopped") from None
-    return _view_of(cluster, node_id)
+        raise Problem("conflict", f"node {node_id} was not stopped", value=node_id) from None
 
 
 async def add_node(cluster: ControlledCluster, request: Nothing) -> NodeView:
@@ -143,20 +145,25 @@ async def add_node(cluster: ControlledCluster, request: Nothing) -> NodeView:
 
 async def remove_node(cluster: ControlledCluster, request: NodeName) -> Nothing:
     """Let a node go for good."""
+    await in_slices_of_task(removing(cluster, request.node))
+    return Nothing()
+
+
+def removing(cluster: ControlledCluster, node_id: int) -> WaitingSteps[None]:
+    """Let a node go for good. Raises Problem."""
     try:
-        await in_slices_of_task(cluster.broker.nodes.removing(request.node))
+        yield from cluster.broker.nodes.removing(node_id)
     except KeyError:
-        raise not_found("node", request.node) from None
+        raise not_found("node", node_id) from None
     except ValueError as error:
         raise Problem("conflict", str(error)) from None
-    return Nothing()
 
 
 async def restart_node(cluster: ControlledCluster, request: RestartNode) -> NodeView:
     """Let a node go, as if its process had died, and come back at its address."""
     pause = seconds(request.pause, field="pause")
     async with cluster.turn:
-        await _stopped(cluster, request.node)
+        await in_slices_of_task(stopping(cluster, request.node))
     await _come_back(cluster, request.node, pause)
     return _view_of(cluster, request.node)
 
@@ -178,7 +185,7 @@ async def _come_back(cluster: ControlledCluster, node_id: int, pause: float) -> 
     async with cluster.turn:
         is_there = broker is cluster.broker and broker.is_ready
         if is_there and node_id not in broker.services.cluster.nodes:
-            await _started(cluster, node_id)
+            await in_slices_of_task(starting(cluster, node_id))
 
 
 async def move_leader(cluster: ControlledCluster, request: MoveLeader) -> TopicView:

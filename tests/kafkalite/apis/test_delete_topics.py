@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from kafkalite.control.problems import Problem
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -87,5 +88,5 @@ async def test_the_name_is_free_at_once_and_the_new_topic_is_another(
     second = broker.topic_id("t")
     assert first != second
     assert broker._running.services.topics.by_id(first) is None
-    with pytest.raises(KeyError):
+    with pytest.raises(Problem, match="there is no topic 'nosuch'"):
         broker.delete_topic("nosuch")

@@ -10,10 +10,11 @@ import pytest
 import trio
 
 from kafkalite.cluster.topic_creation import Growth
+from kafkalite.control.problems import Problem
 from kafkalite.replica.topics import NewTopic
 from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as test_broker
-from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.describe_cluster import DescribeClusterRequest
 from kafkalite.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -163,7 +164,7 @@ async def test_the_topic_of_the_metadata_is_not_created(tmp_path: Path, connect:
         client = await connect(broker)
         for _ in range(2):
             assert codes(await client.ask(ask_for(name))) == {name: 3}
-        with pytest.raises(KafkaError, match="prohibited"):
+        with pytest.raises(Problem, match="prohibited"):
             broker.create_topic(name)
         broker.create_topic("t")
     async with test_broker(data_dir=tmp_path) as broker:

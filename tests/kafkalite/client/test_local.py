@@ -118,6 +118,8 @@ WAITING: dict[str, Callable[[test_broker], object]] = {
     "create": lambda b: b.new_cluster().__enter__(),
     "delete": lambda b: b.ask("clusters.delete", cluster="other"),
     "recording": lambda b: b.ask("recording.start"),
+    "import": lambda b: b.import_snapshot("s", "data.tar"),
+    "roll": lambda b: b.ask("nodes.roll"),
 }
 
 

@@ -9,12 +9,20 @@ import pytest
 
 from kafkalite.server.channel import ChannelState
 from kafkalite.server.interest import INTEREST, Interest
+from kafkalite.testing import broker as test_broker
 from tests.kafkalite.server.drawn_states import interests
 
 
 @pytest.mark.parametrize("state", ChannelState, ids=lambda each: each.name)
 def test_interest_is_a_function_of_the_state(state: ChannelState) -> None:
     assert INTEREST[state].name == interests()[state.name]
+
+
+def test_a_system_without_epoll_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    """gevent's monkey.patch_all() after the import takes it away."""
+    monkeypatch.delattr(select, "epoll")
+    with pytest.raises(RuntimeError, match="Beside gevent"), test_broker():
+        pass
 
 
 @pytest.mark.parametrize("interest", Interest, ids=lambda each: each.name)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkalite.control.problems import Problem
 from kafkalite.replica.topics import NewTopic
 from kafkalite.requests.slices import at_once
 from kafkalite.server.listener import StartError
@@ -85,7 +86,7 @@ async def test_nodes_come_and_go_for_good(connect: Any) -> None:
         assert await produced(third) == 0
         b.remove_node(2)
         assert await nodes_seen(first) == [1, 3]
-        with pytest.raises(KeyError):
+        with pytest.raises(Problem, match="node 2 was not stopped"):
             b.start_node(2)
         assert b.add_node() == 4  # an id is given once
         b.remove_node(3)
@@ -93,9 +94,9 @@ async def test_nodes_come_and_go_for_good(connect: Any) -> None:
         assert await leader_of(first) == 1
         assert await produced(first) == 0
         b.remove_node(1)
-        with pytest.raises(ValueError, match="node 4 is the only one"):
+        with pytest.raises(Problem, match="node 4 is the only one"):
             b.remove_node(4)
-        with pytest.raises(KeyError):
+        with pytest.raises(Problem, match="there is no node 1"):
             b.remove_node(1)
 
 
@@ -119,11 +120,11 @@ async def test_a_node_for_which_there_is_no_port_leaves_everything_as_it_was() -
 
 async def test_nodes_that_cannot_be_stopped_or_started() -> None:
     async with test_broker(nodes=2) as b:
-        with pytest.raises(KeyError):
+        with pytest.raises(Problem, match="node 7 is not up"):
             b.stop_node(7)
-        with pytest.raises(KeyError):
+        with pytest.raises(Problem, match="node 1 was not stopped"):
             b.start_node(1)
         b.stop_node(1)
-        with pytest.raises(KeyError):
+        with pytest.raises(Problem, match="node 1 is not up"):
             b.stop_node(1)
         b.start_node(1)

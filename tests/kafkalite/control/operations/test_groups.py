@@ -100,6 +100,15 @@ async def test_a_rebalance_is_begun(clients: Any) -> None:
     assert again.generation_id == joined.generation_id + 1
 
 
+async def test_rebalances_that_may_not_wait_for_each_other_do_not_begin(clients: Any) -> None:
+    client, _ = await with_words(clients)
+    joined = await join(client)
+    await sync(client, joined)
+    with pytest.raises(RuntimeError, match="has to wait"):
+        clients.broker.group("group").rebalance(times=2)
+    assert clients.broker.group("group").show().state == "Stable"
+
+
 async def test_a_fenced_producer_is_told_so(broker: test_broker, writer: Transactional) -> None:
     k = broker.asynchronous
     with pytest.raises(Problem, match="no transaction 'x'"):
