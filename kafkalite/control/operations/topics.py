@@ -52,7 +52,7 @@ async def create_topic(cluster: ControlledCluster, request: CreateTopic) -> Topi
         configs=request.configs,
     )
     try:
-        cluster.broker.services.topics.create(new)
+        await in_slices_of_task(cluster.broker.services.topics.creating(new))
     except KafkaError as error:
         raise refused(error, f"topic {request.topic} is not created") from None
     return await in_slices_of_task(viewing(topic_of(cluster.broker, request.topic)))
@@ -61,7 +61,9 @@ async def create_topic(cluster: ControlledCluster, request: CreateTopic) -> Topi
 async def delete_topic(cluster: ControlledCluster, request: TopicName) -> Nothing:
     """Delete a topic with its records."""
     topic = topic_of(cluster.broker, request.topic)
-    cluster.broker.services.topics.delete([topic.topic_id])
+    deleting = cluster.broker.services.topics.deleting([topic.topic_id])
+    for error in (await in_slices_of_task(deleting)).values():
+        raise refused(error, f"topic {request.topic} is not deleted")
     return Nothing()
 
 

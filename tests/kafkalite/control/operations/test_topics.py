@@ -42,6 +42,13 @@ async def test_a_topic_is_made_listed_and_deleted(broker: test_broker) -> None:
         await k.delete_topic("t")
 
 
+def test_a_topic_of_many_partitions_is_made_and_deleted_in_slices() -> None:
+    """The watchdog of every test sees it."""
+    with test_broker() as b:
+        b.create_topic("t", partitions=400)
+        b.delete_topic("t")
+
+
 async def test_records_are_written_and_read_as_they_are(broker: test_broker) -> None:
     k = broker.asynchronous
     await k.create_topic("t", partitions=2)
