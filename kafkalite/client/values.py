@@ -26,7 +26,8 @@ def fields_of(struct: msgspec.Struct) -> dict[str, Any]:
     return {name: getattr(struct, name) for name in struct.__struct_fields__}
 
 
-Headers: TypeAlias = Mapping[str, str | bytes | None] | Iterable[tuple[str, str | bytes | None]]
+Content: TypeAlias = str | bytes | None
+Headers: TypeAlias = Mapping[str, Content] | Iterable[tuple[str, Content]]
 
 
 def new_record(
@@ -46,7 +47,8 @@ def new_record(
 
     value_text, value_encoding = shown(value)
     key_text, key_encoding = shown(key)
-    pairs = headers.items() if isinstance(headers, Mapping) else headers
+    given: Any = headers
+    pairs: Iterable[tuple[str, Content]] = given.items() if isinstance(headers, Mapping) else given
     return NewRecord(
         value_text,
         key_text,
