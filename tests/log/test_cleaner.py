@@ -239,9 +239,7 @@ def fill_some(disk: Disk, directory: LogDirectory, count: int) -> None:
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_what_is_cleaned_is_known_after_a_stop(
-    tmp_path: Path, disk: Disk, is_closed: bool
-) -> None:
+def test_what_is_cleaned_is_known_after_a_stop(tmp_path: Path, disk: Disk, is_closed: bool) -> None:
     """Within the second in which the cleaner does not write; a periodic checkpoint does, too."""
     with opened(tmp_path) as directory:
         fill_some(disk, directory, 5)
@@ -255,9 +253,7 @@ def test_what_is_cleaned_is_known_after_a_stop(
     assert path.read_text().startswith("0\n3\n")
 
 
-def test_a_log_that_is_made_again_is_cleaned_from_its_beginning(
-    tmp_path: Path, disk: Disk
-) -> None:
+def test_a_log_that_is_made_again_is_cleaned_from_its_beginning(tmp_path: Path, disk: Disk) -> None:
     """Its predecessor was clean up to a place in the middle of it. It is not known to the disk
     either, should the broker be killed."""
     with opened(tmp_path) as directory:
