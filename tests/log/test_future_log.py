@@ -180,7 +180,7 @@ def test_a_compacted_log_keeps_its_holes(manager: LogManager) -> None:
     assert source.cleaned_up_to == {("t", 0): clean_end}
     moved = carry(manager, manager.begin_move("t", 0, target))
     assert read_all(moved) == expected
-    # What is compacted is not compacted again.
+    # The clean part is not compacted again.
     assert source.cleaned_up_to == {}
     assert target.cleaned_up_to == {("t", 0): clean_end}
 
