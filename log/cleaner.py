@@ -24,6 +24,7 @@ from kafkalite.log.config import FOREVER
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.disk_wait import Step
 from kafkalite.log.log import Log
+from kafkalite.log.log_state import NEVER_CUT
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.errors import KafkaError
@@ -91,12 +92,12 @@ class Cleaner:
             for key in list(directory.logs):
                 log = directory.logs.get(key)
                 if log is not None:
-                    yield from self._cleanable(key, log, directory.cleaned_up_to.get(key))
+                    yield from self._cleanable(log, directory)
 
-    def _cleanable(
-        self, key: TopicPartition, log: Log, clean_up_to: int | None
-    ) -> Iterator[Cleanable | None]:
+    def _cleanable(self, log: Log, directory: LogDirectory) -> Iterator[Cleanable | None]:
+        key = (log.topic, log.partition)
         if log.config.compact and key not in self.uncleanable:
+            clean_up_to = _end_of_clean_part(log, directory.cleaned_up_to)
             try:
                 for _ in _times_read(log, clean_up_to):
                     yield None
@@ -160,7 +161,7 @@ class Cleaner:
         for directory in self._directories:
             log = directory.logs.get(key)
             if log is not None and directory.failure is None:
-                for each in self._cleanable(key, log, directory.cleaned_up_to.get(key)):
+                for each in self._cleanable(log, directory):
                     yield Step(0, None)
                     found = each or found
         return found
@@ -196,6 +197,15 @@ class Cleaner:
                 for wait in directory.keeping_cleaned():
                     yield Step(0, wait)
         self._written_at = monotonic()
+
+
+def _end_of_clean_part(log: Log, cleaned_up_to: dict[TopicPartition, int]) -> int | None:
+    """None: the log was never cleaned. What came after it was cut off is not clean."""
+    key = (log.topic, log.partition)
+    if log.cut_to < cleaned_up_to.get(key, 0):
+        cleaned_up_to[key] = log.cut_to
+    log.cut_to = NEVER_CUT
+    return cleaned_up_to.get(key)
 
 
 def cleanable_part(log: Log, clean_up_to: int | None) -> Cleanable:

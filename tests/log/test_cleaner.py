@@ -17,7 +17,7 @@ from kafkalite.log.disk_wait import run_steps
 from kafkalite.log.files import CLEANER_CHECKPOINT
 from kafkalite.log.log import Log
 from tests.log.compacted import COMPACT, end, put
-from tests.log.conftest import Disk
+from tests.log.conftest import Disk, read_all
 from tests.log.directories import opened
 from tests.log.many_logs import MANY, MOST_SECONDS, empty, fill, longest_step_seconds
 from tests.log.many_segments import COUNT, counted, many_segments
@@ -267,6 +267,37 @@ def test_a_log_that_is_made_again_is_cleaned_from_its_beginning(tmp_path: Path, 
             put(disk, log, (b"early" if i < 20 else b"k", b"%d" % i))
         assert run_to_end(cleaner)
         assert log.segments.first.size < 200
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_what_follows_a_cut_is_not_clean(tmp_path: Path, disk: Disk, is_stopped: bool) -> None:
+    """As for a follower whose leader had less than it. `is_stopped`: segments are lost by hand."""
+    with opened(tmp_path) as directory:
+        log, cleaner = directory.open_log("t", 0, COMPACT), Cleaner([directory])
+        for i in range(30):
+            put(disk, log, (b"%d" % i, b"value"))
+        assert run_to_end(cleaner)
+        if not is_stopped:
+            log.truncate_to(3)
+            check_what_follows(disk, directory, cleaner)
+            return
+    for path in log.directory.iterdir():
+        if path.stem.isdigit() and int(path.stem) > 0:
+            path.unlink()
+    with opened(tmp_path) as directory:
+        log = directory.open_log("t", 0, COMPACT)
+        assert log.log_end_offset < directory.cleaned_up_to["t", 0]
+        check_what_follows(disk, directory, Cleaner([directory]))
+
+
+def check_what_follows(disk: Disk, directory: LogDirectory, cleaner: Cleaner) -> None:
+    log = directory.logs["t", 0]
+    for i in range(60):
+        put(disk, log, (b"early" if i < 20 else b"k", b"%d" % i))
+    assert run_to_end(cleaner)
+    assert [record.key for record in read_all(log)].count(b"early") == 1
+    assert directory.cleaned_up_to["t", 0] == log.segments.active.base_offset
+    assert not run_to_end(cleaner)
 
 
 @pytest.mark.parametrize("is_asked_for", [False, True])

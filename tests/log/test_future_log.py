@@ -182,6 +182,7 @@ def test_a_compacted_log_keeps_its_holes(manager: LogManager) -> None:
     assert read_all(moved) == expected
     # The clean part is not compacted again.
     assert source.cleaned_up_to == {}
+    assert all(step.size_bytes == 0 for step in Cleaner(manager.directories).clean())
     assert target.cleaned_up_to == {("t", 0): clean_end}
 
 
