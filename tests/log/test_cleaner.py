@@ -271,7 +271,7 @@ def test_a_log_that_is_made_again_is_cleaned_from_its_beginning(tmp_path: Path, 
 
 @pytest.mark.parametrize("is_stopped", [False, True])
 def test_what_follows_a_cut_is_not_clean(tmp_path: Path, disk: Disk, is_stopped: bool) -> None:
-    """As for a follower whose leader had less than it. `is_stopped`: segments are lost by hand."""
+    """A follower's leader may have less than it. `is_stopped`: segments are lost by hand."""
     with opened(tmp_path) as directory:
         log, cleaner = directory.open_log("t", 0, COMPACT), Cleaner([directory])
         for i in range(30):
