@@ -249,12 +249,10 @@ class ClassicGroup:
             self._awaiting_join_count -= member.member_id in self.members
             answer(response)
 
-    def answer_sync(self, member: ClassicMember, response: SyncGroupResponseRow) -> bool:
-        if member.answer_sync is None:
-            return False
-        answer, member.answer_sync = member.answer_sync, None
-        answer(response)
-        return True
+    def answer_sync(self, member: ClassicMember, response: SyncGroupResponseRow) -> None:
+        if member.answer_sync is not None:
+            answer, member.answer_sync = member.answer_sync, None
+            answer(response)
 
     # Protocols
 

@@ -337,6 +337,7 @@ class ClassicProtocol:
         """The group is deleted, or no longer coordinated here: tell the members that wait, and
         stop."""
         group.phase.close()
+        self.rebalances.tell_all()
         tell_waiting(group, error_code)
         for member in group.members.values():
             member.session.close()

@@ -12,14 +12,20 @@ Source of the rules: Kafka's GroupMetadataManager (classicGroup...), KIP-62, KIP
 """
 
 import contextlib
+from collections import deque
+from typing import Final
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.classic_answers import joined, synced
 from kafkalite.group_coordinator.classic_group import ClassicGroup, Event, State
-from kafkalite.group_coordinator.classic_member import sync_refused
+from kafkalite.group_coordinator.classic_member import AnswerSync, sync_refused
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.messages.sync_group import SyncGroupResponseRow
+
+# Members of a large group that are told their assignments before others have their turn.
+_ANSWERED_AT_ONCE: Final = 256
 
 
 class ClassicRebalances:
@@ -32,6 +38,9 @@ class ClassicRebalances:
         self._now_ms = services.now_ms
         self._save = services.save
         self._happenings = services.happenings
+        # The members, of all groups, that are still to be told, in their order.
+        self._untold: deque[tuple[AnswerSync, SyncGroupResponseRow]] = deque()
+        self._telling = Timer(self._tell_some)
 
     def watch(self, group: ClassicGroup) -> None:
         """Give a group its timer."""
@@ -163,10 +172,24 @@ class ClassicRebalances:
         )
 
     def _hand_out(self, group: ClassicGroup, error_code: ErrorCode) -> None:
-        for member in tuple(group.members.values()):
-            response = (
-                synced(group, member) if error_code is ErrorCode.NONE else sync_refused(error_code)
-            )
-            if group.answer_sync(member, response):
+        for member in group.members.values():
+            if member.answer_sync is not None:
+                refusal = None if error_code is ErrorCode.NONE else sync_refused(error_code)
+                self._untold.append((member.answer_sync, refusal or synced(group, member)))
+                member.answer_sync = None
                 # Parked, it could not heartbeat; its session begins anew.
                 member.put_off(self._sessions)
+        self._tell_some()
+
+    def _tell_some(self) -> None:
+        for _ in range(min(len(self._untold), _ANSWERED_AT_ONCE)):
+            answer, response = self._untold.popleft()
+            answer(response)
+        if self._untold:
+            self._phases.set(self._telling, 0)
+
+    def tell_all(self) -> None:
+        """Tell the assignments that are handed out and not told yet: there may be no later."""
+        while self._untold:
+            self._tell_some()
+        self._telling.cancel()

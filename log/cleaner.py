@@ -14,18 +14,17 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator, Iterator, Sequence
-from functools import partial
 from itertools import islice
 from math import inf
 from time import monotonic
 from typing import Final, NamedTuple
 
-from kafkalite.log.checkpoints import TopicPartition, offsets_if_sound, write_offsets
+from kafkalite.log.checkpoints import TopicPartition
 from kafkalite.log.config import FOREVER
 from kafkalite.log.directory import LogDirectory
-from kafkalite.log.disk_wait import DiskWait, Step
-from kafkalite.log.files import CLEANER_CHECKPOINT
+from kafkalite.log.disk_wait import Step
 from kafkalite.log.log import Log
+from kafkalite.log.log_state import NEVER_CUT
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.errors import KafkaError
@@ -78,12 +77,6 @@ class Cleaner:
         self.uncleanable: set[TopicPartition] = set()
         # The logs that the last look found to be due: (ratio, log), the most needy last.
         self._due: list[tuple[float, TopicPartition]] = []
-        self._clean_up_to = {
-            directory.path: offsets_if_sound(directory.files, directory.path / CLEANER_CHECKPOINT)
-            for directory in self._directories
-        }
-        # The directories whose checkpoints are to be written, each with a log that was cleaned.
-        self._unwritten: dict[LogDirectory, Log] = {}
         self._written_at = -inf
 
     def use_buffer(self, dedupe_buffer_bytes: int) -> None:
@@ -96,16 +89,15 @@ class Cleaner:
         for directory in self._directories:
             if directory.failure is not None:
                 continue
-            clean_up_to = self._clean_up_to[directory.path]
             for key in list(directory.logs):
                 log = directory.logs.get(key)
                 if log is not None:
-                    yield from self._cleanable(key, log, clean_up_to.get(key))
+                    yield from self._cleanable(log, directory)
 
-    def _cleanable(
-        self, key: TopicPartition, log: Log, clean_up_to: int | None
-    ) -> Iterator[Cleanable | None]:
+    def _cleanable(self, log: Log, directory: LogDirectory) -> Iterator[Cleanable | None]:
+        key = (log.topic, log.partition)
         if log.config.compact and key not in self.uncleanable:
+            clean_up_to = _end_of_clean_part(log, directory.cleaned_up_to)
             try:
                 for _ in _times_read(log, clean_up_to):
                     yield None
@@ -169,8 +161,7 @@ class Cleaner:
         for directory in self._directories:
             log = directory.logs.get(key)
             if log is not None and directory.failure is None:
-                clean_up_to = self._clean_up_to[directory.path].get(key)
-                for each in self._cleanable(key, log, clean_up_to):
+                for each in self._cleanable(log, directory):
                     yield Step(0, None)
                     found = each or found
         return found
@@ -189,8 +180,7 @@ class Cleaner:
             ).run()
             for directory in self._directories:
                 if directory.logs.get(key) is log:
-                    self._clean_up_to[directory.path][key] = end_offset
-                    self._unwritten[directory] = log
+                    directory.cleaned_up_to[key] = end_offset
             return True
         except CleaningAborted:
             _logger.info("%s: truncated or deleted while it was cleaned", log.name)
@@ -202,21 +192,20 @@ class Cleaner:
         return False
 
     def _write_checkpoints(self) -> Iterator[Step]:
-        for directory, log in list(self._unwritten.items()):
-            del self._unwritten[directory]
-            clean_up_to = self._clean_up_to[directory.path]
-            for stale in clean_up_to.keys() - directory.logs.keys():
-                del clean_up_to[stale]
-            path = directory.path / CLEANER_CHECKPOINT
-            wait = DiskWait(partial(write_offsets, directory.files, path, dict(clean_up_to)))
-            yield Step(0, wait)
-            try:
-                wait.finish()
-            except OSError as error:
-                log.storage_error(error)
-                if log.offline_reason is None:  # a full disk: later
-                    self._unwritten[directory] = log
+        for directory in self._directories:
+            if directory.failure is None:
+                for wait in directory.keeping_cleaned():
+                    yield Step(0, wait)
         self._written_at = monotonic()
+
+
+def _end_of_clean_part(log: Log, cleaned_up_to: dict[TopicPartition, int]) -> int | None:
+    """None: the log was never cleaned. What came after it was cut off is not clean."""
+    key = (log.topic, log.partition)
+    if log.cut_to < cleaned_up_to.get(key, 0):
+        cleaned_up_to[key] = log.cut_to
+    log.cut_to = NEVER_CUT
+    return cleaned_up_to.get(key)
 
 
 def cleanable_part(log: Log, clean_up_to: int | None) -> Cleanable:

@@ -94,6 +94,7 @@ class LogDirectory:
         # Noted when the directory is closed: controllers know a clean shutdown by it (KIP-966).
         self.broker_epoch = UNKNOWN_BROKER_EPOCH
         self._checkpoints = DirectoryCheckpoints(path, self.files)
+        self.cleaned_up_to = self._checkpoints.cleaned_up_to  # the cleaner moves it
         # The topic ids that `partitions` found, by the directory's name, until its log is opened.
         self._found_topic_ids: dict[str, uuid.UUID] = {}
 
@@ -315,7 +316,7 @@ class LogDirectory:
                     yield key, log
 
     def checkpoint(self) -> None:
-        """Write the three checkpoints. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
+        """Write the checkpoints. Raises KafkaError(KAFKA_STORAGE_ERROR)."""
         try:
             for _ in waited_for(self._checkpoints.steps(self.all_logs)):
                 pass
@@ -332,6 +333,10 @@ class LogDirectory:
         a full disk must not keep records from being deleted."""
         keyed = (((log.topic, log.partition), log) for log in logs)
         return self._said(self._checkpoints.starts(keyed))
+
+    def keeping_cleaned(self) -> Iterator[DiskWait | None]:
+        """Have a restart know `cleaned_up_to`. Steps and errors as above."""
+        return self._said(self._checkpoints.cleaned())
 
     def _said(self, writes: Iterator[Callable[[], None] | None]) -> Iterator[DiskWait | None]:
         try:
@@ -360,8 +365,7 @@ class LogDirectory:
             self._lock.release()
 
     def abandoning(self) -> Generator[None]:
-        """Unlock, then close all files as they are, as if the process was killed. Nothing may write
-        to them any more."""
+        """Unlock, then close all files as they are, as if killed. Nothing may write to them."""
         self._lock.release()
         yield
         for logs in (self.logs, self.future_logs):

@@ -1,8 +1,8 @@
-"""A data directory's three checkpoints: for each log, the offsets that a restart must know.
+"""A data directory's four checkpoints: for each log, the offsets that a restart must know.
 
-They hold the recovery point, the log start offset and the high watermark. Source: Kafka's
-LogManager.checkpointLogRecoveryOffsets, checkpointLogStartOffsets,
-ReplicaManager.checkpointHighWatermarks.
+They hold the recovery point, the log start offset, the high watermark, and the end of the part that
+the cleaner has cleaned. Source: Kafka's LogManager.checkpointLogRecoveryOffsets,
+checkpointLogStartOffsets, ReplicaManager.checkpointHighWatermarks, LogCleanerManager.
 """
 
 from __future__ import annotations
@@ -33,11 +33,12 @@ class DirectoryCheckpoints:
         self.recovery_points = offsets_if_sound(files, path / RECOVERY_POINT_CHECKPOINT)
         self.log_start_offsets = offsets_if_sound(files, path / LOG_START_OFFSET_CHECKPOINT)
         self.high_watermarks = offsets_if_sound(files, path / HIGH_WATERMARK_CHECKPOINT)
-        # Written by the cleaner alone.
+        # Moved by the cleaner.
         self.cleaned_up_to = offsets_if_sound(files, path / CLEANER_CHECKPOINT)
         self._has_recovery_points = bool(self.recovery_points)
-        # The content of each file, if this broker has written it, and its number.
-        self._written: dict[str, tuple[int, dict[TopicPartition, int]]] = {}
+        # The content of each file, if this broker has written it, and its number. Without a cleaner
+        # the fourth is as it was.
+        self._written = {CLEANER_CHECKPOINT: (0, dict(self.cleaned_up_to))}
         self._last_number = 0
         # Logs that are gone, and that the files may still have.
         self._forgotten: set[TopicPartition] = set()
@@ -99,6 +100,10 @@ class DirectoryCheckpoints:
             yield None
         yield from self._writing_of(LOG_START_OFFSET_CHECKPOINT, self.log_start_offsets)
 
+    def cleaned(self) -> Iterator[Callable[[], None]]:
+        """The same for what the cleaner has done alone."""
+        return self._writing_of(CLEANER_CHECKPOINT, self.cleaned_up_to)
+
     def _note_start(self, key: TopicPartition, log: LogState) -> None:
         """The start of a log that is not open stays what it was."""
         if log.log_start_offset > log.segments.first.base_offset:
@@ -112,6 +117,7 @@ class DirectoryCheckpoints:
             (RECOVERY_POINT_CHECKPOINT, self.recovery_points),
             (LOG_START_OFFSET_CHECKPOINT, self.log_start_offsets),
             (HIGH_WATERMARK_CHECKPOINT, self.high_watermarks),
+            (CLEANER_CHECKPOINT, self.cleaned_up_to),
         ):
             yield from self._writing_of(name, offsets)
         self._forgotten -= forgotten

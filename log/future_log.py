@@ -249,6 +249,10 @@ class LogMove:
         key = self.key
         del target.future_logs[key]
         target.logs[key] = future
+        cleaned_up_to = self.source_directory.cleaned_up_to.get(key)
+        if cleaned_up_to is not None:
+            target.cleaned_up_to[key] = cleaned_up_to
+        future.cut_to = source.cut_to
         source.successor = future
         self.source_directory.delete_log(*key)
         future.producer_state = source.producer_state

@@ -136,8 +136,7 @@ class ProducerSnapshots:
                 _logger.warning("%s: snapshot skipped: %s", self.path(offset), error)
                 self._remove(offset)
                 continue
-            for entry in entries:
-                state.load(entry)
+            state.load(entries)
             state.end_offset = offset
             return
         state.end_offset = first_offset

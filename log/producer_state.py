@@ -11,7 +11,7 @@ Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry; KIP-98, KI
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -72,12 +72,13 @@ class ProducerState:
         self._ongoing.clear()
         self._unreplicated.clear()
 
-    def load(self, entry: ProducerEntry) -> None:
-        """Take an entry from a snapshot."""
-        self.producers[entry.producer_id] = entry
-        if entry.transaction_first_offset is not None:
-            self._ongoing[entry.transaction_first_offset] = entry.producer_id
-            self._ongoing = dict(sorted(self._ongoing.items()))
+    def load(self, entries: Iterable[ProducerEntry]) -> None:
+        """Take the entries of a snapshot."""
+        for entry in entries:
+            self.producers[entry.producer_id] = entry
+            if entry.transaction_first_offset is not None:
+                self._ongoing[entry.transaction_first_offset] = entry.producer_id
+        self._ongoing = dict(sorted(self._ongoing.items()))
 
     @property
     def has_unstable(self) -> bool:

@@ -79,9 +79,10 @@ class LogReader(LogState):
                 f"log segments in the range {self.log_start_offset} to {self.log_end_offset}.",
             )
         aborted: list[Aborted] | None = [] if with_aborted_transactions else None
-        segment = self.segments.floor(offset)
+        # Most partitions of most Fetches have nothing new.
+        segment = self.segments.floor(offset) if offset < upper_bound else None
         try:
-            while segment is not None and offset < upper_bound:
+            while segment is not None:
                 following = self.segments.after(segment)
                 end = segment.size
                 if upper_bound < self.log_end_offset and (

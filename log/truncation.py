@@ -52,6 +52,7 @@ def truncate_fully(log: LogState, offset: int, now_ms: int) -> None:
 def _ended_at(log: LogState, offset: int) -> None:
     """The log was cut to end at `offset`: all that is known of it follows. Raises OSError."""
     log.log_end_offset = offset
+    log.cut_to = min(log.cut_to, offset)
     log.log_start_offset = min(log.log_start_offset, offset)
     log.recovery_point = min(log.recovery_point, offset)
     log.high_watermark = min(log.high_watermark, offset)

@@ -8,6 +8,9 @@ import pytest
 import trio
 
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from kafkalite.wire.messages.leave_group import LeaveGroupRequest, MemberIdentity
+from tests.group_coordinator.in_memory import Context
 
 
 async def test_the_protocol_with_most_votes_wins(autojump_clock, world):
@@ -162,3 +165,60 @@ async def test_the_log_tells_of_each_rebalance_and_why(autojump_clock, world, ca
         "group group: rebalance at generation 2: a member went",
         "group group: generation 3 has 1 member(s)",
     ]
+
+
+async def large_group(world, count=600):
+    """A group whose leader has just synced: the SyncGroups of the others, by member id."""
+    classic, context = world.coordinator.classic, Context(3, "client")
+    request = JoinGroupRequest(
+        group_id="group",
+        session_timeout_ms=10_000,
+        rebalance_timeout_ms=30_000,
+        protocol_type="consumer",
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"")],
+    )
+    joins = [classic.join_group(context, request) for _ in range(count)]
+    await trio.sleep(1)
+    member_ids = [each.response_now.member_id for each in joins]
+    leader, *others = member_ids
+    assert joins[0].response_now.leader == leader
+
+    def sync(member_id, *assignments):
+        row = ("group", 1, member_id, None, None, None, assignments)
+        return classic.sync_group(context, row)
+
+    waiting = {member_id: sync(member_id) for member_id in others}
+    sync(leader, *[(each, each.encode()) for each in member_ids])
+    return waiting
+
+
+async def test_the_members_of_a_large_group_are_told_in_their_order_and_in_parts(
+    autojump_clock, world
+):
+    waiting = await large_group(world)
+    told = [each.is_answered for each in waiting.values()]
+    assert told == sorted(told, reverse=True)
+    assert sum(told) == 255  # and the leader
+    await trio.sleep(0.001)
+    rows = {member_id: each.response_now for member_id, each in waiting.items()}
+    assert {(row[1], row[4]) for row in rows.values()} == {
+        (ErrorCode.NONE, member_id.encode()) for member_id in rows
+    }
+
+
+@pytest.mark.parametrize("ending", ["stop", "leave"])
+async def test_members_that_are_not_told_yet_are_told_what_was_handed_out(
+    autojump_clock, world, ending
+):
+    waiting = await large_group(world)
+    last = [*waiting][-1]
+    assert not waiting[last].is_answered
+    if ending == "stop":
+        world.coordinator.stop()
+    else:  # another rebalance begins
+        identity = MemberIdentity(member_id=last)
+        request = LeaveGroupRequest(group_id="group", members=[identity])
+        world.coordinator.classic.leave_group(Context(3, "client"), request)
+        await trio.sleep(0.001)
+    assert {each.response_now[1] for each in waiting.values()} == {ErrorCode.NONE}
+    assert waiting[last].response_now[4] == last.encode()

@@ -30,6 +30,8 @@ from kafkalite.server.watchdog import LONG_SECONDS, Watchdog
 _FULL: Final = 2
 # The test itself, and the opening of a broker: it serves nobody then.
 NOT_SERVING = ("tests.", "kafkalite.testing.")
+# The tasks of a broker: a connection of an HTTP server has the name of trio's own.
+BROKERS = ("kafkalite.", "trio._highlevel_serve_listeners.")
 
 
 class BrokerTasks(trio.abc.Instrument):
@@ -39,11 +41,11 @@ class BrokerTasks(trio.abc.Instrument):
         self._watchdog = Watchdog()
 
     def before_task_step(self, task: Task) -> None:
-        if task.name.startswith("kafkalite."):
+        if task.name.startswith(BROKERS):
             self._watchdog.before_task_step(task)
 
     def after_task_step(self, task: Task) -> None:
-        if task.name.startswith("kafkalite."):
+        if task.name.startswith(BROKERS):
             self._watchdog.after_task_step(task)
 
 

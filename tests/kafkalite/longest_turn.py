@@ -15,6 +15,7 @@ from trio.lowlevel import Task
 
 from conformance.soak.stolen_time import StolenTime
 from kafkalite.server.watchdog import LONG_SECONDS
+from tests.kafkalite.held_loop import BROKERS
 
 
 class LongestTurn(trio.abc.Instrument):
@@ -29,7 +30,7 @@ class LongestTurn(trio.abc.Instrument):
         self._began = thread_time()
 
     def after_task_step(self, task: Task) -> None:
-        if task.name.startswith("kafkalite."):
+        if task.name.startswith(BROKERS):
             self._turn_seconds += thread_time() - self._began
 
     def before_io_wait(self, timeout: float) -> None:

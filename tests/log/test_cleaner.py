@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from kafkalite.log import cleaner as cleaner_module
-from kafkalite.log.checkpoints import TopicPartition
+from kafkalite.log import directory_checkpoints
 from kafkalite.log.cleaner import Cleaner, Throttle, cleanable_part
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.disk_wait import run_steps
+from kafkalite.log.files import CLEANER_CHECKPOINT
 from kafkalite.log.log import Log
 from tests.log.compacted import COMPACT, end, put
-from tests.log.conftest import Disk
+from tests.log.conftest import Disk, read_all
 from tests.log.directories import opened
 from tests.log.many_logs import MANY, MOST_SECONDS, empty, fill, longest_step_seconds
 from tests.log.many_segments import COUNT, counted, many_segments
@@ -188,9 +189,8 @@ def test_a_checkpoint_of_many_logs_is_not_written_for_each(
 ) -> None:
     """`is_asked_for`: all are cleaned, due or not. While there are more it is written each
     second."""
-    written: list[dict[TopicPartition, int]] = []
-    now = [100.0]
-    monkeypatch.setattr(cleaner_module, "write_offsets", lambda *_: written.append(_[2]))
+    now, written = [100.0], list[Any]()
+    monkeypatch.setattr(directory_checkpoints, "write_offsets", lambda *_: written.append(_[2]))
     monkeypatch.setattr(cleaner_module, "monotonic", lambda: now[0])
     with opened(tmp_path) as directory:
         for number in range(5):
@@ -223,12 +223,81 @@ def test_a_checkpoint_that_a_full_disk_refused_is_written_later(
             put(disk, log, (b"k", b"%d" % i))
         cleaner = Cleaner([directory])
         with monkeypatch.context() as full:
-            full.setattr(cleaner_module, "write_offsets", refuse)
+            full.setattr(directory_checkpoints, "write_offsets", refuse)
             assert run_to_end(cleaner)
-        path = tmp_path / "cleaner-offset-checkpoint"
+        path = tmp_path / CLEANER_CHECKPOINT
         assert not path.exists()
         assert not run_to_end(cleaner)
         assert path.read_text() == f"0\n1\nt 0 {log.segments.active.base_offset}\n"
+
+
+def fill_some(disk: Disk, directory: LogDirectory, count: int) -> None:
+    for number in range(count):
+        log = directory.open_log("t", number, COMPACT)
+        for i in range(30):
+            put(disk, log, (b"k", b"%d" % i))
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_what_is_cleaned_is_known_after_a_stop(tmp_path: Path, disk: Disk, is_closed: bool) -> None:
+    """Within the second in which the cleaner does not write; a periodic checkpoint does, too."""
+    with opened(tmp_path) as directory:
+        fill_some(disk, directory, 5)
+        run = count_steps(Cleaner([directory]))
+        assert [next(run)[0] for _ in range(3)] == [True, True, True]
+        path = tmp_path / CLEANER_CHECKPOINT
+        assert path.read_text().startswith("0\n1\n")
+        if not is_closed:
+            directory.checkpoint()
+            assert path.read_text().startswith("0\n3\n")
+    assert path.read_text().startswith("0\n3\n")
+
+
+def test_a_log_that_is_made_again_is_cleaned_from_its_beginning(tmp_path: Path, disk: Disk) -> None:
+    """Its predecessor was clean up to a place in the middle of it. It is not known to the disk
+    either, should the broker be killed."""
+    with opened(tmp_path) as directory:
+        fill_some(disk, directory, 1)
+        cleaner = Cleaner([directory])
+        assert run_to_end(cleaner)
+        directory.delete_log("t", 0)
+        log = directory.open_log("t", 0, COMPACT)
+        assert (tmp_path / CLEANER_CHECKPOINT).read_text() == "0\n0\n"
+        for i in range(60):
+            put(disk, log, (b"early" if i < 20 else b"k", b"%d" % i))
+        assert run_to_end(cleaner)
+        assert log.segments.first.size < 200
+
+
+@pytest.mark.parametrize("is_stopped", [False, True])
+def test_what_follows_a_cut_is_not_clean(tmp_path: Path, disk: Disk, is_stopped: bool) -> None:
+    """A follower's leader may have less than it. `is_stopped`: segments are lost by hand."""
+    with opened(tmp_path) as directory:
+        log, cleaner = directory.open_log("t", 0, COMPACT), Cleaner([directory])
+        for i in range(30):
+            put(disk, log, (b"%d" % i, b"value"))
+        assert run_to_end(cleaner)
+        if not is_stopped:
+            log.truncate_to(3)
+            check_what_follows(disk, directory, cleaner)
+            return
+    for path in log.directory.iterdir():
+        if path.stem.isdigit() and int(path.stem) > 0:
+            path.unlink()
+    with opened(tmp_path) as directory:
+        log = directory.open_log("t", 0, COMPACT)
+        assert log.log_end_offset < directory.cleaned_up_to["t", 0]
+        check_what_follows(disk, directory, Cleaner([directory]))
+
+
+def check_what_follows(disk: Disk, directory: LogDirectory, cleaner: Cleaner) -> None:
+    log = directory.logs["t", 0]
+    for i in range(60):
+        put(disk, log, (b"early" if i < 20 else b"k", b"%d" % i))
+    assert run_to_end(cleaner)
+    assert [record.key for record in read_all(log)].count(b"early") == 1
+    assert directory.cleaned_up_to["t", 0] == log.segments.active.base_offset
+    assert not run_to_end(cleaner)
 
 
 @pytest.mark.parametrize("is_asked_for", [False, True])

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from kafkalite.log.cleaner import cleanable_part
-from kafkalite.log.compaction import Compaction
+from kafkalite.log.cleaner import Cleaner
 from kafkalite.log.config import LogConfig
 from kafkalite.log.directory import LogDirectory
-from kafkalite.log.disk_wait import DiskWait, Waits, without_threads
+from kafkalite.log.disk_wait import DiskWait, Waits, run_steps, without_threads
 from kafkalite.log.files import Files
 from kafkalite.log.flushing import MOST_SEGMENTS
 from kafkalite.log.future_log import LogMove
@@ -174,14 +173,17 @@ def test_a_compacted_log_keeps_its_holes(manager: LogManager) -> None:
     log.config = dataclasses.replace(CONFIG, cleanup_policy=("compact",))
     for i in range(40):
         append(log, b"v" * (i % 3), b"%d" % i)
-    part = cleanable_part(log, None)
-    for step in Compaction(log, part.first_dirty_offset, part.first_uncleanable_offset, 100).run():
-        if step.work is not None:
-            step.work()
+    run_steps(Cleaner(manager.directories).clean_all())
     expected = read_all(log)
     assert len(expected) < 40
+    source, clean_end = manager.directories[0], log.segments.active.base_offset
+    assert source.cleaned_up_to == {("t", 0): clean_end}
     moved = carry(manager, manager.begin_move("t", 0, target))
     assert read_all(moved) == expected
+    # The clean part is not compacted again.
+    assert source.cleaned_up_to == {}
+    assert all(step.size_bytes == 0 for step in Cleaner(manager.directories).clean())
+    assert target.cleaned_up_to == {("t", 0): clean_end}
 
 
 @pytest.mark.slow

@@ -6,12 +6,14 @@ import socket
 import struct
 from collections.abc import AsyncIterator
 from http import HTTPStatus
+from time import thread_time
 
 import pytest
 import trio
 import trio.testing
 
 from kafkalite.server.http import HttpRequest, HttpResponse, HttpServer, HttpStream, Send
+from tests.kafkalite.longest_turn import longest_turn
 from tests.kafkalite.until import until
 
 # A body that is one byte too long, of one that is to be longer still.
@@ -50,6 +52,12 @@ async def flooding(send: Send) -> None:
 STREAMS = {"/three": three, "/breaks": breaks, "/endless": endless, "/flooding": flooding}
 
 
+def busy(seconds: float) -> None:
+    began = thread_time()
+    while thread_time() - began < seconds:
+        pass
+
+
 async def respond(request: HttpRequest) -> HttpResponse | HttpStream:
     if request.target in STREAMS:
         return HttpStream("text/event-stream", STREAMS[request.target])
@@ -57,6 +65,8 @@ async def respond(request: HttpRequest) -> HttpResponse | HttpStream:
         raise KeyError("a mistake")
     if request.target == "/unread":
         return HttpResponse(HTTPStatus.UNAUTHORIZED, b"refused", "text/plain")
+    if request.target == "/long":
+        busy(0.03)
     size = len(await request.body.whole())
     said = f"{request.method} {request.target} {request.headers['host']} {size}"
     return HttpResponse(HTTPStatus.OK, said.encode(), "text/plain")
@@ -94,6 +104,15 @@ async def test_requests_on_one_connection(client: trio.SocketStream) -> None:
     assert b"Cache-Control: no-store" in first
     await client.send_all(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc")
     assert (await received(client, b"3")).endswith(b"\r\n\r\nPOST / h 3")
+
+
+@pytest.mark.holds_the_loop
+async def test_what_takes_long_is_seen_in_tests(client: trio.SocketStream) -> None:
+    """The tasks of connections have the name of trio's own server."""
+    with longest_turn() as longest:
+        await client.send_all(b"GET /long HTTP/1.1\r\nHost: h\r\n\r\n")
+        await received(client, b"0")
+    assert longest.seconds > 0.02
 
 
 async def test_a_head_has_no_body(client: trio.SocketStream) -> None:
