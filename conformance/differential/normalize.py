@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any
 from uuid import UUID
 
+from conformance.differential.told_batches import told
 from kafkalite.wire.errors import KafkaError, ProtocolViolation
 from kafkalite.wire.messages import (
     api_versions,
@@ -29,7 +30,7 @@ from kafkalite.wire.messages import (
 )
 from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 from kafkalite.wire.messages.stored import decode
-from kafkalite.wire.record_batch import RecordBatch, iterate_batches
+from kafkalite.wire.record_batch import iterate_batches
 
 CLOSED = "the connection was closed"
 ZERO = UUID(int=0)
@@ -88,7 +89,6 @@ _KNOWN_BY = (
     *("node_id", "broker_id", "group_id", "member_id", "transactional_id", "user"),
     *("resource_type", "resource_name", "entity"),
 )
-BATCH_HEADER_BYTES = 61
 
 
 class Names:
@@ -247,32 +247,13 @@ class Names:
         position = 0
         try:
             for batch in iterate_batches(data):
-                found.append(self.batch(batch))
+                found.append(told(batch, self.named))
                 position += batch.size_bytes
         except KafkaError as error:
             found.append(str(error))
         if position < len(data):
             found.append(f"and {len(data) - position} bytes of a batch")
         return found
-
-    def batch(self, batch: RecordBatch) -> dict[str, Any]:
-        has_own_time = batch.is_control or bool(batch.timestamp_type)
-        return {
-            "base_offset": batch.base_offset,
-            "size": batch.size_bytes,
-            "leader_epoch": batch.partition_leader_epoch,
-            "magic": batch.magic,
-            "is_valid": batch.is_valid(),
-            "attributes": batch.attributes,
-            "last_offset_delta": batch.last_offset_delta,
-            "base_timestamp": "a time" if batch.is_control else batch.base_timestamp,
-            "max_timestamp": "a time" if has_own_time else batch.max_timestamp,
-            "producer_id": self.named("producer_id", batch.producer_id),
-            "producer_epoch": batch.producer_epoch,
-            "base_sequence": batch.base_sequence,
-            "record_count": batch.record_count,
-            "records": bytes(batch.buffer[BATCH_HEADER_BYTES:]).hex(),
-        }
 
 
 def by_topic(answer: fetch.FetchResponse) -> fetch.FetchResponse:

@@ -113,10 +113,15 @@ def prepare(data_dir: Path, lost_port: int) -> Ids:
         }
         ids[LAST_EPOCH] = run_out_of_epochs(side, coordinator)
         side.close()
-        cluster = running._running.services.cluster
-        epoch = cluster.image.brokers[1].broker_epoch
-        cluster.write([BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=epoch, fenced=1)])
+        fence(running, 1)
     return ids
+
+
+def fence(running: broker, node_id: int) -> None:
+    """Else Apache Kafka would wait until the session of the node before is over."""
+    cluster = running._running.services.cluster
+    epoch = cluster.image.brokers[node_id].broker_epoch
+    cluster.write([BrokerRegistrationChangeRecord(broker_id=node_id, broker_epoch=epoch, fenced=1)])
 
 
 @contextmanager

@@ -286,7 +286,7 @@ class Transactions:
         isolation_level: int = 1,
         offset: int = 0,
     ) -> None:
-        """Both partitions within these limits, without records: their ids and times differ."""
+        """Both partitions within these limits."""
         partitions = [
             FetchPartition(
                 partition=index, fetch_offset=offset, partition_max_bytes=partition_max_bytes
@@ -303,13 +303,7 @@ class Transactions:
                 topics=[FetchTopic(partitions=partitions, **self._named(side, version))],
             )
 
-        api = ApiKey.FETCH
-        answers = [side.ask(api, version, body(side)) for side in self.sides]
-        for answer in answers:
-            for topic in answer.responses:
-                for partition in topic.partitions:
-                    partition.records = b"%d bytes" % len(partition.records)
-        self.pair.compare(f"{api.name} v{version}", *answers, api=api, version=version)
+        self.pair.ask(ApiKey.FETCH, version, body)
 
     def producers(self) -> None:
         request = DescribeProducersRequest(

@@ -21,6 +21,7 @@ from conformance.differential.generated_requests.clock_world import (
     TICKS_SECONDS,
     TOPIC_RESOURCE,
     Clocks,
+    See,
     Step,
 )
 from conformance.differential.generated_requests.vocabulary import of, often
@@ -207,12 +208,6 @@ class Fetch(Step):
         clocks.producers[0].fetch_within(
             1 << 20, 1 << 20, isolation_level=self.isolation_level, offset=self.offset
         )
-
-
-@dataclass(frozen=True)
-class See(Step):
-    def tell(self, clocks: Clocks) -> None:
-        clocks.see()
 
 
 _number, _partition = of(*IDS), of(*PARTITIONS)

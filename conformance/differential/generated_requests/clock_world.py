@@ -12,11 +12,6 @@ from conformance.differential.comparison import Pair
 from conformance.differential.generated_requests.telling import tell_steps
 from conformance.differential.transactional import TIMESTAMP, Transactions
 from kafkalite.wire.api_keys import ApiKey
-from kafkalite.wire.messages.create_topics import (
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
 from kafkalite.wire.messages.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -60,32 +55,26 @@ class Clocks:
     topic: str
 
     def open(self) -> None:
-        for side in self.pair.sides:
-            side.forget()
-            side.names.own_times_after_ms = TIMESTAMP  # those of markers
-        topic = CreatableTopic(
-            name=self.topic,
-            num_partitions=len(PARTITIONS),
-            replication_factor=1,
-            configs=[
-                CreatableTopicConfig(name="internal.segment.bytes", value="300"),
-                CreatableTopicConfig(name="retention.ms", value="-1"),
-            ],
-        )
-        self.pair.ask(ApiKey.CREATE_TOPICS, 7, CreateTopicsRequest(topics=[topic]))
-        self.pair.settle()
-        for side in self.pair.sides:
-            side.topic_id(self.topic)
+        self.open_topic()
         self.producers = {
             number: Transactions(self.pair, self.topic, f"{self.topic}-x{number}") for number in IDS
         }
         for each in self.producers.values():
             each.init()
 
+    def open_topic(self) -> None:
+        for side in self.pair.sides:
+            side.forget()
+            side.names.own_times_after_ms = TIMESTAMP  # those of markers
+        self.create()
+
+    def create(self) -> None:
+        configs = {"internal_segment_bytes": "300", "retention_ms": "-1"}
+        self.pair.create_topic(self.topic, len(PARTITIONS), **configs)
+
     def tell(self, story: Iterable[Step]) -> None:
         """Raises Difference, with what was told so far."""
-        tell_steps(story, lambda step: step.tell(self))
-        self.see()
+        tell_steps([*story, See()], lambda step: step.tell(self))
         for side in self.pair.sides:
             side.close()
 
@@ -146,3 +135,9 @@ class Step:
 
     def tell(self, clocks: Clocks) -> None:
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class See(Step):
+    def tell(self, clocks: Clocks) -> None:
+        clocks.see()

@@ -33,6 +33,8 @@ class Memory:
     producers: dict[str, tuple[int, int]] = field(default_factory=dict)
     sessions: dict[str, tuple[int, int]] = field(default_factory=dict)
     subscription_ids: dict[UUID, int] = field(default_factory=dict)
+    assigned: dict[tuple[str, str], list[Any]] = field(default_factory=dict)
+    """The partitions that a member of a group was told last, as they were told."""
 
 
 @dataclass(frozen=True)

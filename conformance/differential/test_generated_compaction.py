@@ -1,0 +1,39 @@
+"""Stories in which the cleaner compacts that were in no script."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from conformance.differential.comparison import Pair
+from conformance.differential.conftest import both
+from conformance.differential.generated_requests.clock_world import Step
+from conformance.differential.generated_requests.compaction_stories import STORIES
+from conformance.differential.generated_requests.compaction_world import PROPERTIES, Compacted
+from conformance.differential.generated_requests.telling import limits_of, tell_all
+from conformance.differential.test_generated import Seeded, seeded
+from conformance.harness.broker import Broker
+
+__all__ = ["seeded"]  # the fixture
+pytestmark = pytest.mark.long
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def compacting(
+    pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory, _living: list[Broker]
+) -> Iterator[Pair]:
+    with both(pytestconfig, tmp_path_factory.mktemp("compact"), _living, own=PROPERTIES) as pair:
+        yield pair
+
+
+def test_stories(compacting: Pair, seeded: Seeded, pytestconfig: pytest.Config) -> None:
+    def told(story: Sequence[Step]) -> None:
+        compacted = Compacted(compacting, f"compacted-{next(_numbers)}")
+        compacted.open()
+        compacted.tell(story)
+
+    tell_all(compacting, told, STORIES, seeded, limits_of(pytestconfig))

@@ -1,0 +1,30 @@
+"""Stories about groups with members of both protocols that were in no script."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import pytest
+
+from conformance.differential.comparison import Pair
+from conformance.differential.generated_requests.mixed_stories import STORIES, MixedWorld
+from conformance.differential.generated_requests.requests import Step
+from conformance.differential.generated_requests.telling import limits_of, tell_all
+from conformance.differential.test_generated import Seeded, seeded
+
+__all__ = ["seeded"]  # the fixture
+
+_numbers = itertools.count(1)
+
+
+def test_stories(pair: Pair, seeded: Seeded, pytestconfig: pytest.Config) -> None:
+    def told(story: Sequence[Step]) -> None:
+        world = MixedWorld(pair, f"w{next(_numbers)}m-")
+        world.open()
+        try:
+            world.tell(story)
+        finally:
+            world.close()
+
+    tell_all(pair, told, STORIES, seeded, limits_of(pytestconfig))
