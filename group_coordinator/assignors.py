@@ -7,11 +7,9 @@
 
 Pure functions of subscriptions, partition counts and the assignment before. Every partition of a
 subscribed topic gets exactly one member that subscribes to the topic. Source: Kafka's RangeAssignor
-and UniformAssignor. Where members subscribe to different topics, uniform's result differs from
-Kafka's in which member gets what, not in how many.
+and UniformAssignor.
 """
 
-import heapq
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import UUID
@@ -23,10 +21,6 @@ from kafkalite.wire.java_order import in_map_order, in_set_order, in_timeline_or
 Partition = tuple[UUID, int]
 Target = Mapping[UUID, frozenset[int]]
 """Partitions by topic."""
-
-
-_Heap = list[tuple[int, int, str]]
-"""The load, place and id of members, the lightest first; loads may have grown since."""
 
 
 class Candidate(Struct, frozen=True):
@@ -66,16 +60,12 @@ def assign_uniform(
     members: list[Candidate], partition_counts: Mapping[UUID, int]
 ) -> dict[str, Target]:
     """Assign as evenly as the subscriptions allow. Each member keeps what it can of what it has."""
-    numbered = _Numbered(partition_counts)
-    loads = _Loads(members)
     if {m.topics for m in members} == {frozenset(partition_counts)}:
-        _share_out(members, numbered, loads)
-    else:
-        _spread(members, partition_counts, numbered, loads)
-    return {member_id: numbered.by_topic(given) for member_id, given in loads.of.items()}
+        return _share_out(members, _Numbered(partition_counts))
+    return _spread(members, partition_counts)
 
 
-def _share_out(members: list[Candidate], numbered: "_Numbered", loads: "_Loads") -> None:
+def _share_out(members: list[Candidate], numbered: "_Numbered") -> dict[str, Target]:
     """All subscribe to the same topics: each has its fair share, the first members the lowest
     partitions of those that no member keeps.
 
@@ -87,6 +77,7 @@ def _share_out(members: list[Candidate], numbered: "_Numbered", loads: "_Loads")
     free = [number for number in range(numbered.total) if number not in taken]
     quota, larger = divmod(numbered.total, len(members))
     room: dict[str, int] = {}
+    given: dict[str, list[int]] = {}
     for place, member_id in enumerate(in_map_order(in_timeline_order(owned))):
         share = quota + (larger > 0)
         kept = owned[member_id][:share]
@@ -95,34 +86,31 @@ def _share_out(members: list[Candidate], numbered: "_Numbered", loads: "_Loads")
             share = quota
         larger -= share > quota
         room[member_id] = share - len(kept)
-        for number in kept:
-            loads.give(number, member_id)
+        given[member_id] = kept
     rest = iter(free)
-    for member_id, count in room.items():
-        for number in itertools.islice(rest, count):
-            loads.give(number, member_id)
+    return {
+        member_id: numbered.by_topic([*given[member_id], *itertools.islice(rest, count)])
+        for member_id, count in room.items()
+    }
 
 
-def _spread(
-    members: list[Candidate],
-    partition_counts: Mapping[UUID, int],
-    numbered: "_Numbered",
-    loads: "_Loads",
-) -> None:
-    """Members subscribe to different topics: each partition goes to the one that has fewest."""
-    free = _keep(members, numbered, loads)
-    # Partitions that fewest members could take go first: the rest can even out the others.
-    of_topics = _subscribers(members, partition_counts)
-    subscribers = [
-        of_topic for of_topic, n in zip(of_topics, numbered.counts, strict=True) for _ in range(n)
+def _spread(members: list[Candidate], partition_counts: Mapping[UUID, int]) -> dict[str, Target]:
+    """Members subscribe to different topics."""
+    from kafkalite.group_coordinator.uniform_spread import Spread  # with the first such group
+
+    by_id = {member.member_id: member for member in members}
+    ids = in_map_order(in_timeline_order(by_id))
+    in_order = [by_id[member_id] for member_id in ids]
+    kept = [
+        {
+            topic: owned
+            for topic, owned in member.owned.items()
+            if topic in member.topics and topic in partition_counts
+        }
+        for member in in_order
     ]
-    free.sort(key=lambda number: len(subscribers[number]))
-    heaps = {id(found): loads.heap(found) for found in of_topics}
-    for number in free:
-        heap = heaps[id(subscribers[number])]
-        if heap:
-            loads.give(number, loads.lightest_in(heap))
-    _even_out(loads, subscribers)
+    spread = Spread(kept, _subscribers(in_order, partition_counts), partition_counts)
+    return dict(zip(ids, spread.even_out(), strict=True))
 
 
 class _Numbered:
@@ -168,8 +156,8 @@ class _Numbered:
         return found
 
 
-def _subscribers(members: list[Candidate], topics: Iterable[UUID]) -> list[list[str]]:
-    """The ids of the members of each topic, in order. Topics with the same members share a list.
+def _subscribers(members: list[Candidate], topics: Iterable[UUID]) -> dict[UUID, Sequence[int]]:
+    """The numbers of the members of each topic, in order; topics with the same share a list.
 
     Members that subscribe to the same topics are looked at together: a hundred members of 10,000
     topics are a million pairs.
@@ -177,80 +165,21 @@ def _subscribers(members: list[Candidate], topics: Iterable[UUID]) -> list[list[
     places: dict[frozenset[UUID], list[int]] = {}
     for place, member in enumerate(members):
         places.setdefault(member.topics, []).append(place)
-    lists: dict[tuple[bool, ...], list[str]] = {}
-    found: list[list[str]] = []
+    lists: dict[tuple[bool, ...], list[int]] = {}
+    found: dict[UUID, Sequence[int]] = {}
     for topic_id in topics:
         which = tuple([topic_id in subscribed for subscribed in places])
         of_topic = lists.get(which)
         if of_topic is None:
-            here = sorted(
+            of_topic = lists[which] = sorted(
                 place
                 for is_in, those in zip(which, places.values(), strict=True)
                 if is_in
                 for place in those
             )
-            of_topic = lists[which] = [members[place].member_id for place in here]
-        found.append(of_topic)
+        if of_topic:
+            found[topic_id] = of_topic
     return found
-
-
-class _Loads:
-    """The assignment so far: the numbers of partitions by member."""
-
-    def __init__(self, members: list[Candidate]) -> None:
-        self.of: dict[str, dict[int, None]] = {m.member_id: {} for m in members}
-
-    def give(self, number: int, member_id: str) -> None:
-        self.of[member_id][number] = None
-
-    def lightest(self, member_ids: list[str]) -> str:
-        return min(member_ids, key=lambda member_id: len(self.of[member_id]))
-
-    def heap(self, member_ids: list[str]) -> _Heap:
-        """For `lightest_in`, as long as loads only grow."""
-        heap = [(len(self.of[each]), place, each) for place, each in enumerate(member_ids)]
-        heapq.heapify(heap)
-        return heap
-
-    def lightest_in(self, heap: _Heap) -> str:
-        """The same as `lightest`."""
-        while True:
-            load, place, member_id = heap[0]
-            now = len(self.of[member_id])
-            if now == load:
-                return member_id
-            heapq.heapreplace(heap, (now, place, member_id))
-
-
-def _keep(members: list[Candidate], numbered: _Numbered, loads: _Loads) -> list[int]:
-    """Let members keep partitions of topics that they still subscribe to. Returns the others."""
-    taken = bytearray(numbered.total)
-    for member in members:
-        for number in numbered.owned(member):
-            if not taken[number]:
-                taken[number] = 1
-                loads.give(number, member.member_id)
-    return [number for number in range(numbered.total) if not taken[number]]
-
-
-def _even_out(loads: _Loads, subscribers: Sequence[list[str]]) -> None:
-    """Move partitions from members to others that have at least two fewer, while there are such.
-
-    Each move makes the sum of the squared loads smaller, so this ends.
-    """
-    moved = True
-    while moved:
-        moved = False
-        least = min(map(len, loads.of.values()), default=0)
-        for member_id in sorted(loads.of, key=lambda m: -len(loads.of[m])):
-            if len(loads.of[member_id]) - least < 2:
-                break  # no member has two fewer than this one or those that follow
-            for number in list(loads.of[member_id]):
-                other = loads.lightest(subscribers[number])
-                if len(loads.of[member_id]) - len(loads.of[other]) >= 2:
-                    del loads.of[member_id][number]
-                    loads.give(number, other)
-                    moved = True
 
 
 ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniform, "range": assign_range}

@@ -160,8 +160,8 @@ ACCEPTED = (
 )
 
 _UNIFORM = (
-    "who of members with different topics gets what, Kafka's assignor decides by an order of the "
-    "topics' ids"
+    "members subscribe to different topics, and of topics with as many partitions and subscribers "
+    "Kafka's assignor takes the one with the smaller id first"
 )
 
 # Only for a story that comes out alike when it is told again.

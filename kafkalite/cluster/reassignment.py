@@ -103,7 +103,9 @@ def _ended(
     isr: list[int] | None,
     leader: int,
 ) -> PartitionChangeRecord:
-    """The record that ends a reassignment."""
+    """The record that ends a reassignment. When a replica goes, a new leader epoch begins, also
+    of the same leader."""
+    is_changed = leader != state.leader_id or not set(state.replicas) <= set(replicas)
     return PartitionChangeRecord(
         partition_id=index,
         topic_id=topic_id,
@@ -112,5 +114,5 @@ def _ended(
         isr=isr,
         adding_replicas=[],
         removing_replicas=[],
-        leader=leader if leader != state.leader_id else NO_LEADER_CHANGE,
+        leader=leader if is_changed else NO_LEADER_CHANGE,
     )

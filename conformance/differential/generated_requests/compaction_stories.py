@@ -142,12 +142,20 @@ class CleanOverdue(Step):
 
 @dataclass(frozen=True)
 class DeleteRecords(Step):
-    """Refused while nothing but compaction is the topic's policy."""
+    """Refused while nothing but compaction is the topic's policy.
+
+    No transaction is open then: of one from before the log start Apache Kafka says that it begins
+    with the batch that the log start is in, and so that records are stable up to a place before it.
+    """
 
     partition: int
     offset: int
 
     def tell(self, clocks: Clocks) -> None:
+        for producer in clocks.producers.values():
+            for _ in range(2):
+                producer.init()
+                producer.state()
         partition = DeleteRecordsPartition(partition_index=self.partition, offset=self.offset)
         topic = DeleteRecordsTopic(name=clocks.topic, partitions=[partition])
         request = DeleteRecordsRequest(topics=[topic], timeout_ms=10_000)

@@ -120,9 +120,14 @@ class MixedWorld(World):
                 memory.assigned[asked.group_id, asked.member_id] = list(told.assigned_partitions)
 
 
-_instance = of(None, None, None, "i", "j")
-_modern = of(*[Member("a", True)] * 4, *[Member("b", True)] * 3, Member("c", True))
-_classic = of(*[Member("x")] * 4, *[Member("y")] * 3, Member("z", True))
+# A member is static from its first request on, or never. To one that becomes it Apache Kafka gives
+# nothing until there is another target.
+A, B, C, D, E = (Member(slot, True) for slot in "abcde")
+X, Y, Z = Member("x"), Member("y"), Member("z", True)
+_modern = of(*[A] * 4, *[B] * 3, C, C, D, E)
+_classic = of(*[X] * 4, *[Y] * 3, Z, Z)
+_comers = of(*[(A, None)] * 4, *[(B, None)] * 3, (C, "i"), (C, "i"), (D, "i"), (E, "j"))
+_joiners = of(*[(X, None)] * 4, *[(Y, "i")] * 3, (Z, None), (Z, None))
 _anybody = st.one_of(_modern, _classic)
 _epoch = often(MemberEpoch(), MemberEpoch(1), MemberEpoch(-1), -1, times=5)
 _names = of(
@@ -162,11 +167,10 @@ _protocols = st.builds(
 # Expressions that find something are another matter: Apache Kafka looks a moment later.
 # Comes or comes anew, with all that a member says.
 _coming = st.builds(
-    ConsumerGroupHeartbeatRequest,
+    lambda who, **said: ConsumerGroupHeartbeatRequest(member_id=who[0], instance_id=who[1], **said),
+    _comers,
     group_id=st.just(G),
-    member_id=_modern,
     member_epoch=st.just(0),
-    instance_id=_instance,
     rack_id=of(None, None, "r"),
     rebalance_timeout_ms=st.just(REBALANCE_MS),
     subscribed_topic_names=_names,
@@ -176,7 +180,7 @@ _coming = st.builds(
 _matching = st.builds(
     ConsumerGroupHeartbeatRequest,
     group_id=st.just(G),
-    member_id=_modern,
+    member_id=of(A, B),
     member_epoch=of(0, MemberEpoch()),
     rebalance_timeout_ms=st.just(REBALANCE_MS),
     subscribed_topic_names=of(None, [], [Name("t1")]),
@@ -208,20 +212,19 @@ _going = st.builds(
     group_id=st.just(G),
     member_id=_modern,
     member_epoch=of(-1, -1, -2),
-    instance_id=_instance,
+    instance_id=of(None, None, None, "i", "j"),
 )
 _joining = st.builds(
-    lambda who, instance, protocols, kind: JoinGroupRequest(
+    lambda who, protocols, kind: JoinGroupRequest(
         group_id=G,  # type: ignore[arg-type]
         session_timeout_ms=SESSION_MS,
         rebalance_timeout_ms=REBALANCE_MS,
-        member_id=who,
-        group_instance_id=instance,
+        member_id=who[0],
+        group_instance_id=who[1],
         protocol_type=kind,
         protocols=protocols,
     ),
-    _classic,
-    of(None, None, None, None, "i", "j"),
+    _joiners,
     _protocols,
     often("consumer", "connect", times=14),
 )

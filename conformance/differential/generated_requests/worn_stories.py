@@ -281,7 +281,7 @@ STEPS = (
     st.builds(Wear, _number, st.booleans(), st.integers(1, 6)),
     st.builds(Repeat, _number, of(3, 4, 5), st.booleans(), st.booleans()),
     st.builds(Listed, of((), ("Ongoing",), ("CompleteCommit", "Empty"))),
-    st.builds(Finalize, of(0, 1, 2, 2)),
+    st.builds(Finalize, of(1, 2, 2)),
     st.builds(Forget),
     _number.flatmap(
         lambda number: st.builds(

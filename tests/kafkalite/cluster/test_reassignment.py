@@ -31,10 +31,21 @@ def test_the_steps_of_a_move() -> None:
         replicas=[1, 3, 2], adding_replicas=[], removing_replicas=[3, 2]
     )
     assert cancel(ID, 0, going, {1, 2}) == moved(
-        replicas=[2, 1], adding_replicas=[], removing_replicas=[]
+        replicas=[2, 1], adding_replicas=[], removing_replicas=[], leader=1
     )
     assert cancel(ID, 0, PartitionState([3], [3], 3, 0, 0, adding_replicas=[3]), {3}) is None
     assert catch_up(ID, 0, state, {1, 2}) is None
+
+
+def test_a_leader_that_stays_begins_an_epoch_when_a_replica_goes() -> None:
+    going = PartitionState([1, 2, 3], [1, 2, 3], 2, 0, 0, removing_replicas=[3])
+    assert catch_up(ID, 0, going, {1, 2, 3}) == moved(
+        replicas=[1, 2], isr=[1, 2], adding_replicas=[], removing_replicas=[], leader=2
+    )
+    more = PartitionState([1, 2, 3], [1, 2, 3], 2, 0, 0, adding_replicas=[3])
+    assert catch_up(ID, 0, more, {1, 2, 3}) == moved(
+        replicas=[1, 2, 3], isr=[1, 2, 3], adding_replicas=[], removing_replicas=[]
+    )
 
 
 def test_fewer_replicas_wait_for_all_of_them() -> None:
