@@ -175,8 +175,8 @@ class ConsumerProtocol(
         instance_id = request.instance_id
         if instance_id is not None and request.member_epoch == JOIN_EPOCH:
             static = _static(group, request)
-            if static is None:
-                return group.new_member(member_id)
+            if static is None:  # a member that is there becomes static
+                return group.members.get(member_id) or group.new_member(member_id)
             if static.member_epoch != STATIC_LEAVE_EPOCH and static.classic is None:
                 raise KafkaError(
                     ErrorCode.UNRELEASED_INSTANCE_ID,

@@ -44,6 +44,14 @@ class TimestampAndOffset(NamedTuple):
     offset: int
 
 
+class FoundRecord(NamedTuple):
+    """A record that is looked for by its timestamp."""
+
+    timestamp: int
+    offset: int
+    leader_epoch: int
+
+
 _SearchKey = tuple[int, int, int, int]
 """The base offset and checksum of a batch, a timestamp, and the first offset that counts."""
 
@@ -78,7 +86,7 @@ class ReadableSegment:
         self._recent = RecentBatches()
         self._files = files
         # The results of the last searches in threads; a batch never changes.
-        self._searched: dict[_SearchKey, TimestampAndOffset | KafkaError | None] | None = None
+        self._searched: dict[_SearchKey, FoundRecord | KafkaError | None] | None = None
 
     @property
     def indexes(self) -> tuple[OffsetIndex, TimeIndex, TransactionIndex]:
@@ -194,7 +202,7 @@ class ReadableSegment:
         found = self.find(offset)
         return self.size if found is None else found[0]
 
-    def find_timestamp(self, timestamp: int, from_offset: int) -> TimestampAndOffset | None:
+    def find_timestamp(self, timestamp: int, from_offset: int) -> FoundRecord | None:
         """The first record from `from_offset` on that is not earlier than `timestamp`, or None."""
         _, offset = self.time_index.lookup(timestamp)
         start = self.indexed_position(max(offset, from_offset))
@@ -208,7 +216,7 @@ class ReadableSegment:
 
     def _search(
         self, position: int, batch: RecordBatch, timestamp: int, from_offset: int
-    ) -> TimestampAndOffset | None:
+    ) -> FoundRecord | None:
         """The first such record in the batch there. Raises NotBrief inside of `cached_only`."""
         key = batch.base_offset, batch.crc, timestamp, from_offset
         if self._searched is not None and key in self._searched:
@@ -223,7 +231,7 @@ class ReadableSegment:
 
     def _search_in_thread(self, key: _SearchKey, records: FileSlice) -> None:
         """Not the thread closes `records`, but the loop, when it lets them go."""
-        found: TimestampAndOffset | KafkaError | None
+        found: FoundRecord | KafkaError | None
         try:
             found = _first_record(RecordBatch(records.read()), key[2], key[3])
         except KafkaError as error:
@@ -266,10 +274,8 @@ def _takes_long(batch: RecordBatch) -> bool:
     return batch.record_count > _MOST_BRIEF_RECORDS or batch.size_bytes > most_bytes
 
 
-def _first_record(
-    batch: RecordBatch, timestamp: int, from_offset: int
-) -> TimestampAndOffset | None:
+def _first_record(batch: RecordBatch, timestamp: int, from_offset: int) -> FoundRecord | None:
     for record in iterate_records(batch):
         if record.timestamp >= timestamp and record.offset >= from_offset:
-            return TimestampAndOffset(record.timestamp, record.offset)
+            return FoundRecord(record.timestamp, record.offset, batch.partition_leader_epoch)
     return None

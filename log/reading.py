@@ -12,7 +12,7 @@ from typing import Final
 from kafkalite.log.log_state import LogState
 from kafkalite.log.open_files import FileSlice
 from kafkalite.log.page_cache import NotBrief, is_cached_only
-from kafkalite.log.readable_segment import TimestampAndOffset
+from kafkalite.log.readable_segment import FoundRecord
 from kafkalite.log.segment import LogSegment
 from kafkalite.log.transaction_index import AbortedTransaction, Entry
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -139,7 +139,7 @@ class LogReader(LogState):
                 break
         return found
 
-    def offset_for_timestamp(self, timestamp: int) -> TimestampAndOffset | None:
+    def offset_for_timestamp(self, timestamp: int) -> FoundRecord | None:
         """The first record that is not earlier than `timestamp`, if there is one.
 
         Kafka looks into one segment only, the first with such a record, even if that one was
@@ -158,7 +158,7 @@ class LogReader(LogState):
             raise self.storage_error(error) from error
         return None
 
-    def max_timestamp_offset(self) -> TimestampAndOffset | None:
+    def max_timestamp_offset(self) -> FoundRecord | None:
         """The first record with the largest timestamp of the log, which is -1 if none has a time.
 
         None if there is no record. It may lie before the log start, while its segment is there

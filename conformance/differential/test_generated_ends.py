@@ -24,13 +24,18 @@ PRODUCERS = 800
 _numbers = itertools.count(1)
 
 
+@pytest.fixture
+def living(_living: list[Broker]) -> list[Broker]:
+    return _living
+
+
 def test_stories(
-    tmp_path: Path, seeded: Seeded, pytestconfig: pytest.Config, _living: list[Broker]
+    tmp_path: Path, seeded: Seeded, pytestconfig: pytest.Config, living: list[Broker]
 ) -> None:
     ids = prepare(tmp_path / "data", PRODUCERS)
     place(tmp_path / "data", tmp_path, pytestconfig.getoption("--broker"))
     left = iter(ids)
-    with both(pytestconfig, tmp_path, _living, own=PROPERTIES) as pair:
+    with both(pytestconfig, tmp_path, living, own=PROPERTIES) as pair:
 
         def told(story: Sequence[Step]) -> None:
             worn = Worn(pair, f"ends-{next(_numbers)}", ids, left)

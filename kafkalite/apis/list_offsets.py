@@ -236,7 +236,7 @@ def _find(partition: Partition, timestamp: int, committed_only: bool) -> Found:
     if found is None or found.offset >= limit:
         _check_latest(partition)
         return _NONE
-    return found.timestamp, found.offset, partition.epoch_of(found.offset)
+    return found.timestamp, found.offset, found.leader_epoch
 
 
 def _check_latest(partition: Partition) -> None:

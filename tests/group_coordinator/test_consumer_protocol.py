@@ -138,6 +138,15 @@ async def test_a_static_member_may_leave_for_a_while(autojump_clock, world):
     assert gone.error_code == ErrorCode.FENCED_INSTANCE_ID
 
 
+async def test_a_member_that_comes_again_as_a_static_one_stays_the_same(autojump_clock, world):
+    consumer = world.consumer()
+    await consumer.send(**NAMES, rack_id="r")
+    answer = await consumer.send(**NAMES, member_epoch=0, instance_id="one")
+    assert answer.error_code == ErrorCode.NONE
+    (member,) = world.group().members.values()
+    assert (member.rack_id, member.instance_id) == ("r", "one")
+
+
 async def test_a_static_member_that_stays_away_is_fenced(autojump_clock, world):
     away = world.consumer(instance_id="one")
     await away.beat()

@@ -6,7 +6,7 @@ import pytest
 
 from kafkalite.log.log import Log
 from kafkalite.log.page_cache import NotBrief, is_cached_only
-from kafkalite.log.readable_segment import TimestampAndOffset
+from kafkalite.log.readable_segment import FoundRecord
 
 
 def make_long(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -15,7 +15,7 @@ def make_long(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     done: list[str] = []
     look_up = Log.offset_for_timestamp
 
-    def long(log: Log, timestamp: int) -> TimestampAndOffset | None:
+    def long(log: Log, timestamp: int) -> FoundRecord | None:
         assert is_cached_only(), "the loop reads all that is on the disk"
         if not done:
             raise NotBrief(lambda: done.append("read in a thread"))

@@ -132,7 +132,7 @@ def test_the_log_is_the_same_in_another_place(manager: LogManager, tmp_path: Pat
         assert getattr(moved, name) == getattr(log, name), name
     assert moved.leader_epochs.entries == log.leader_epochs.entries
     assert moved.aborted_transactions(0, 100) == log.aborted_transactions(0, 100)
-    assert moved.offset_for_timestamp(NOW_MS) == (NOW_MS, 7)
+    assert moved.offset_for_timestamp(NOW_MS) == (NOW_MS, 7, 0)
     assert held.read() == data  # what is being sent is sent
     held.close()
     with pytest.raises(KafkaError):

@@ -9,7 +9,7 @@ import pytest
 from kafkalite.log import page_cache
 from kafkalite.log.open_files import FileSlice, OpenFiles
 from kafkalite.log.page_cache import NotBrief, cached_only
-from kafkalite.log.readable_segment import TimestampAndOffset
+from kafkalite.log.readable_segment import FoundRecord
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import KafkaError
@@ -143,7 +143,7 @@ def test_a_read_ends_at_its_end(segment: LogSegment) -> None:
 def test_the_first_record_that_is_not_earlier(
     segment: LogSegment, timestamp: int, from_offset: int, found: tuple[int, int] | None
 ) -> None:
-    assert segment.find_timestamp(timestamp, from_offset) == found
+    assert segment.find_timestamp(timestamp, from_offset) == (found and (*found, -1))
 
 
 def test_the_largest_timestamp_and_the_first(segment: LogSegment) -> None:
@@ -168,7 +168,7 @@ def test_a_search_that_takes_long_is_for_a_thread(
     records = [Record(timestamp=1000 + each, value=b"%d" % each) for each in range(count)]
     data = build_batch(records, compression=compression)
     segment.append(b"", data, len(data), 0, count - 1, 999 + count, 100)
-    wanted = TimestampAndOffset(1001, 1)
+    wanted = FoundRecord(1001, 1, -1)
     assert segment.find_timestamp(1001, 0) == wanted
     with cached_only:
         if is_long:
@@ -199,7 +199,7 @@ def test_a_thread_reads_a_batch_of_many_bytes(
             segment.find_timestamp(1001, 0)
         assert max(sizes) < 100_000
         caught.value.read()
-        assert segment.find_timestamp(1001, 0) == TimestampAndOffset(1001, 1)
+        assert segment.find_timestamp(1001, 0) == FoundRecord(1001, 1, -1)
 
 
 def test_a_search_that_fails_in_a_thread_fails_where_it_was_asked_for(tmp_path: Path) -> None:

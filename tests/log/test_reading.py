@@ -136,17 +136,17 @@ def test_the_first_record_that_is_not_earlier(
 ) -> None:
     log = timed(disk, 100, 500, 300, 200, 700, 400, -1)
     assert len(log.segments) > 2
-    assert log.offset_for_timestamp(timestamp) == found
+    assert log.offset_for_timestamp(timestamp) == (found and (*found, 0))
     log.close()
     log = disk.log(config=SMALL, clean_shutdown=True)
-    assert log.offset_for_timestamp(timestamp) == found
+    assert log.offset_for_timestamp(timestamp) == (found and (*found, 0))
 
 
 def test_deleted_records_have_no_time(disk: Disk) -> None:
     log = timed(disk, 100, 500, 300, 200, 700, 400)
     log.delete_records_before(1)
     assert log.segments.base_offsets[:2] == [0, 2]
-    assert log.offset_for_timestamp(0) == (500, 1)
+    assert log.offset_for_timestamp(0) == (500, 1, 0)
     log.delete_records_before(5)
     assert log.offset_for_timestamp(0) is None
 
@@ -156,9 +156,9 @@ def test_no_other_segment_is_searched_than_the_first_with_such_a_time(disk: Disk
     log = timed(disk, 500, 100, 300, 600)
     assert log.segments.base_offsets == [0, 2]
     log.delete_records_before(1)
-    assert log.offset_for_timestamp(100) == (100, 1)
+    assert log.offset_for_timestamp(100) == (100, 1, 0)
     assert log.offset_for_timestamp(300) is None
-    assert log.offset_for_timestamp(501) == (600, 3)
+    assert log.offset_for_timestamp(501) == (600, 3, 0)
     log.delete_records_before(2)
     assert log.offset_for_timestamp(300) is None
 
@@ -172,7 +172,7 @@ def test_a_segment_whose_time_index_is_lost_goes_by_its_file_s_time(disk: Disk) 
     log.close()
     first.write_bytes(b"")
     log = disk.log(config=config, clean_shutdown=True)
-    assert log.offset_for_timestamp(50) == (100, 0)
+    assert log.offset_for_timestamp(50) == (100, 0, 0)
 
 
 def test_so_does_a_segment_that_kafkas_cleaner_has_emptied(disk: Disk) -> None:
@@ -187,18 +187,18 @@ def test_so_does_a_segment_that_kafkas_cleaner_has_emptied(disk: Disk) -> None:
     assert log.segments.base_offsets == [0, 2]
     assert log.offset_for_timestamp(50) is None
     assert log.offset_for_timestamp(400) is None
-    assert log.offset_for_timestamp(401) == (600, 3)
+    assert log.offset_for_timestamp(401) == (600, 3, 0)
 
 
 def test_the_first_record_with_the_largest_timestamp(disk: Disk) -> None:
     assert disk.log("empty-0").max_timestamp_offset() is None
     log = timed(disk, 100, 700, 300, 700, 200)
-    assert log.max_timestamp_offset() == (700, 1)
+    assert log.max_timestamp_offset() == (700, 1, 0)
     log.delete_records_before(3)  # its segment is still there
-    assert log.max_timestamp_offset() == (700, 1)
+    assert log.max_timestamp_offset() == (700, 1, 0)
     log = disk.log("timeless-0")
     disk.append(log, b"x", timestamp=-1)
-    assert log.max_timestamp_offset() == (-1, 0)
+    assert log.max_timestamp_offset() == (-1, 0, 0)
 
 
 @pytest.mark.parametrize("offset", range(7))
@@ -327,7 +327,7 @@ def test_the_times_of_many_segments_are_read_in_a_thread(disk: Disk, look_up: An
     caught.value.read()
     files.count = 0
     with cached_only:
-        assert look_up(log) == (disk.now_ms, COUNT - 1)
+        assert look_up(log) == (disk.now_ms, COUNT - 1, 0)
     assert files.count < 10
 
 

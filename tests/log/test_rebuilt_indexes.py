@@ -46,7 +46,7 @@ def test_a_crash_while_an_index_is_built_again_costs_none_of_its_segment(
         files.close_all()
         log = disk.log(config=config, recovery_point=end)
         assert aborted(log, 0, 9) == expected
-        assert log.offset_for_timestamp(0) == (START_MS, 0)
+        assert log.offset_for_timestamp(0) == (START_MS, 0, 0)
         log.close_files()
     assert files.fail_at > 5
 

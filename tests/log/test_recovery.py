@@ -277,7 +277,7 @@ def test_a_damaged_entry_of_the_offset_index_hides_no_record(
         assert isinstance(found.records, FileSlice)
         first = next(iterate_batches(found.records.read()))
         assert (first.base_offset, first.is_valid()) == (offset, True)
-    assert log.offset_for_timestamp(START_MS) == (START_MS, 0)
+    assert log.offset_for_timestamp(START_MS) == (START_MS, 0, 0)
 
 
 def test_a_damaged_entry_of_the_last_segment_s_index_does_not_hide_its_end(

@@ -271,7 +271,7 @@ STEPS = (
             version=of(1, 2),
             commit=st.booleans(),
             bump=of(0, 0, -1),
-            other=of(0, 0, 0, 1),
+            other=of(0, 0, 0, 1_000_000),
             coordinator_epoch=of(0, 0, -1),
             generation=of(0, 1, 2, 2),
         )

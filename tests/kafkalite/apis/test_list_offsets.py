@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkalite.apis import list_offsets as list_offsets_api
+from kafkalite.replica.partition import Partition
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode
@@ -76,6 +77,16 @@ async def test_nothing_so_late(client, timed_topic: str) -> None:
 async def test_the_largest_timestamp(client, timed_topic: str) -> None:
     assert await found(client, -3) == (0, 3, START + 50_000, 0)
     assert await found(client, -3, partition=1) == (0, -1, -1, -1)
+
+
+async def test_the_leader_epoch_is_that_of_the_batch(
+    client, timed_topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The epochs of records before the log start are forgotten."""
+    expected = [await found(client, timestamp) for timestamp in (-3, START)]
+    monkeypatch.setattr(Partition, "epoch_of", lambda self, offset: -1)
+    assert [await found(client, timestamp) for timestamp in (-3, START)] == expected
+    assert {epoch for *_, epoch in expected} == {0}
 
 
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.ZSTD])
