@@ -18,6 +18,7 @@ from kafkalite.group_coordinator.changes import Change
 from kafkalite.group_coordinator.consumer_member import ConsumerMember, partitions_in
 from kafkalite.group_coordinator.modern_group import ModernGroup
 from kafkalite.group_coordinator.subscriptions import union_of
+from kafkalite.wire.java_order import in_map_order
 from kafkalite.wire.messages.stored.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentValue,
 )
@@ -197,9 +198,9 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         return topic in self.subscribed_topics
 
     def preferred_assignor(self) -> str | None:
-        """The assignor that most members name."""
+        """The assignor that most members name; of several the first of a hash table of Java's."""
         votes = Counter(m.server_assignor for m in self.members.values() if m.server_assignor)
-        return votes.most_common(1)[0][0] if votes else None
+        return max(in_map_order(votes), key=votes.__getitem__, default=None)
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
         member_id = self.member_id_by_instance.get(instance_id or "")

@@ -50,6 +50,19 @@ async def test_an_older_epoch_will_do_for_what_was_had_since(autojump_clock, wor
     assert await world.committed("orders", kept) == 7
 
 
+@pytest.mark.parametrize("names", [("range", "uniform"), ("uniform", "range")])
+async def test_of_as_many_votes_uniform_comes_first(autojump_clock, world, names):
+    for name in names:
+        await world.consumer().send(
+            member_epoch=0,
+            rebalance_timeout_ms=30_000,
+            subscribed_topic_names=["orders"],
+            topic_partitions=[],
+            server_assignor=name,
+        )
+    assert world.group().preferred_assignor() == "uniform"
+
+
 async def test_a_group_is_described(autojump_clock, world):
     consumer = world.consumer(instance_id="one", rack_id="here", regex="pay.*")
     await consumer.beat()

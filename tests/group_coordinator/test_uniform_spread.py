@@ -50,7 +50,7 @@ def test_each_gets_what_apache_kafka_gives(subscribed, counts, kept, expected):
 
 
 def test_topics_that_are_alike_come_by_ids_as_java_compares_them():
-    """Of two numbers of 64 bits, with signs."""
+    """Java takes an id for two numbers of 64 bits, with signs."""
     late, early = UUID(int=1), UUID(int=1 << 127)
     found = spread([{late, early}, {late, early}, {C}], {late: 1, early: 1, C: 1})
     assert found == [{early: [0]}, {late: [0]}, {C: [0]}]

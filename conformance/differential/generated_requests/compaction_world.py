@@ -76,7 +76,7 @@ class Compacted(Clocks):
             self.read(offset, 1 << 20, 1)
 
     def read(self, offset: int, most_bytes: int, isolation_level: int) -> None:
-        """What a consumer reads, record by record."""
+        """Read as a consumer does, and compare record by record."""
         partitions = [
             FetchPartition(partition=n, fetch_offset=offset, partition_max_bytes=most_bytes)
             for n in PARTITIONS

@@ -258,7 +258,7 @@ _partition, _away = of(*PARTITIONS), of(0, 0, 0, 1, 2)
 _more: st.SearchStrategy[Any] = of(None, 0, 0, -1, 1)
 _back = of(0, 1, 1, 2, 3, -1)
 STEPS: Sequence[st.SearchStrategy[Step]] = (
-    *[st.builds(Write, _partition, of(*[0] * 6, 1), of(9, 12, 13), of(-1, -1, 1))] * 4,
+    *[st.builds(Write, _partition, of(*[0] * 6, 1), of(9, 12, 13), of(-1))] * 4,
     *[st.builds(Place, _partition, of(*ORDERS))] * 2,
     *[st.builds(Elect, of((0,), (1,), (0, 1)), of(PREFERRED, PREFERRED, PREFERRED, UNCLEAN))] * 2,
     *[st.builds(End, _partition, _away, _more, _back, of(2, 3, 4))] * 5,

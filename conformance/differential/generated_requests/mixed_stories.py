@@ -190,7 +190,7 @@ _matching = st.builds(
     member_id=of(A, B),
     member_epoch=of(0, MemberEpoch()),
     rebalance_timeout_ms=st.just(REBALANCE_MS),
-    subscribed_topic_names=of(None, [Name("t1")]),
+    subscribed_topic_names=st.just([Name("t1")]),
     subscribed_topic_regex=of("", "["),
     topic_partitions=st.just([]),
 )
