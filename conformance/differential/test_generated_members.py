@@ -14,6 +14,7 @@ from conformance.differential.generated_requests.telling import limits_of, tell_
 from conformance.differential.test_generated import Seeded, seeded
 
 __all__ = ["seeded"]  # the fixture
+pytestmark = pytest.mark.long
 
 _numbers = itertools.count(1)
 

@@ -13,6 +13,7 @@ from conformance.differential.generated_requests.telling import limits_of, tell_
 from conformance.differential.test_generated import Seeded, seeded
 
 __all__ = ["seeded"]  # the fixture
+pytestmark = pytest.mark.long
 
 # Three nodes take their time.
 REQUESTS = 300
