@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -17,13 +17,11 @@ from hypothesis.strategies import SearchStrategy
 
 from conformance.differential.broker_side import Side
 from conformance.differential.generated_requests.consumer_protocol import Encoded
+from conformance.differential.generated_requests.owned import Owned, OwnedByName
 from conformance.differential.generated_requests.references import (
-    Around,
     Member,
     MemberEpoch,
-    Memory,
     Name,
-    Reference,
     resolved,
 )
 from conformance.differential.generated_requests.requests import Step
@@ -34,7 +32,6 @@ from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.messages.consumer_group_describe import ConsumerGroupDescribeRequest
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
-    TopicPartitions,
 )
 from kafkalite.wire.messages.consumer_protocol_assignment import (
     ConsumerProtocolAssignment,
@@ -44,7 +41,6 @@ from kafkalite.wire.messages.consumer_protocol_assignment import (
 )
 from kafkalite.wire.messages.consumer_protocol_subscription import (
     ConsumerProtocolSubscription,
-    TopicPartition,
 )
 from kafkalite.wire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from kafkalite.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -72,28 +68,6 @@ from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupReques
 G = Name("g0")
 TOPICS = tuple(map(Name, ("t0", "t1", "t2")))
 REBALANCE_MS = 300_000
-
-
-@dataclass(frozen=True)
-class Owned(Reference):
-    """The partitions that the member around was told, in the words of the consumer protocol."""
-
-    def resolve(self, memory: Memory, around: Around) -> list[TopicPartitions]:
-        told = memory.assigned.get((around.group, around.member_id), [])
-        return [each for each in told if isinstance(each, TopicPartitions)]
-
-
-@dataclass(frozen=True)
-class OwnedByName(Reference):
-    """The same in the words of the classic protocol."""
-
-    def resolve(self, memory: Memory, around: Around) -> list[TopicPartition]:
-        told = memory.assigned.get((around.group, around.member_id), [])
-        return [
-            TopicPartition(each.topic, list(each.partitions))
-            for each in told
-            if isinstance(each, AssignedPartition)
-        ]
 
 
 class MixedWorld(World):
