@@ -46,6 +46,15 @@ from kafkalite.wire.messages.produce import (
 )
 from kafkalite.wire.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record, build_batch
 
+
+def end_all(clocks: Clocks) -> None:
+    """Abort what is open, and begin new epochs."""
+    for producer in clocks.producers.values():
+        for _ in range(2):
+            producer.init()
+            producer.state()
+
+
 Pairs = tuple[tuple[str | None, str | None], ...]
 
 
@@ -109,9 +118,13 @@ class Clean(Step):
     min_lag_ms: str
     keep_ms: str
     is_seen: bool
+    has_ended: bool
+    """True if no transaction is open, which keeps records from being cleaned."""
 
     def tell(self, clocks: Clocks) -> None:
         assert isinstance(clocks, Compacted)
+        if self.has_ended:
+            end_all(clocks)
         clocks.configure(TOPIC_RESOURCE, "delete.retention.ms", self.keep_ms, clocks.topic)
         clocks.clean(self.min_lag_ms)
         if self.is_seen:
@@ -152,10 +165,7 @@ class DeleteRecords(Step):
     offset: int
 
     def tell(self, clocks: Clocks) -> None:
-        for producer in clocks.producers.values():
-            for _ in range(2):
-                producer.init()
-                producer.state()
+        end_all(clocks)
         partition = DeleteRecordsPartition(partition_index=self.partition, offset=self.offset)
         topic = DeleteRecordsTopic(name=clocks.topic, partitions=[partition])
         request = DeleteRecordsRequest(topics=[topic], timeout_ms=10_000)
@@ -219,7 +229,15 @@ STEPS = (
     st.builds(CommitOffsets, _number, _is_second, of(0), st.integers(0, 9)),
     st.builds(Init, _number, st.integers(0, 5), st.booleans(), of(0)),
     *[st.builds(End, _number, of(3, 4, 5), st.booleans(), of(0))] * 4,
-    *[st.builds(Clean, often("0", HALF_AN_HOUR_MS), of("0", "0", "1", A_DAY_MS), st.booleans())]
+    *[
+        st.builds(
+            Clean,
+            often("0", HALF_AN_HOUR_MS),
+            of("0", "0", "1", A_DAY_MS),
+            st.booleans(),
+            of(True, True, False),
+        )
+    ]
     * 4,
     st.builds(CleanOverdue, of("1", HALF_AN_HOUR_MS, A_DAY_MS)),
     st.builds(DeleteRecords, _partition, st.integers(-1, 12)),

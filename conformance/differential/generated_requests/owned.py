@@ -1,4 +1,4 @@
-"""What members of a group were assigned, as they say themselves that they have it."""
+"""The partitions that members of a group were assigned, as they say that they have them."""
 
 from __future__ import annotations
 
