@@ -52,7 +52,11 @@ def test_list_and_describe(broker: Broker, unique: Callable[[str], str]) -> None
     assert writing[0] == listed[2]
     assert writing[-1] == "0"
     producer.commit_transaction(SECONDS)
-    (described,) = transactions(broker, "describe", "--transactional-id", transactional_id)
+    deadline = time.monotonic() + SECONDS
+    while "PrepareCommit" in described or "Ongoing" in described:
+        # Apache Kafka answers before the markers are written.
+        assert time.monotonic() < deadline
+        (described,) = transactions(broker, "describe", "--transactional-id", transactional_id)
     assert "CompleteCommit" in described
 
 
