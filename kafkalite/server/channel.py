@@ -184,7 +184,7 @@ class Channel:
         """
         next_frame, output = self.reader.next_frame, self.output
         size = 0
-        if self._is_throttled():
+        if self.is_throttled():
             return False
         while (frame := next_frame()) is not None:
             self.last_key = frame[1] if len(frame) > 1 else -1
@@ -199,7 +199,7 @@ class Channel:
                 size += len(response[0])
             else:
                 size += self.gather(response)
-            if self.muted_until and self._is_throttled():
+            if self.muted_until and self.is_throttled():
                 return False
             if size > _GATHER_BYTES:
                 return True
@@ -252,7 +252,7 @@ class Channel:
         if coroutine is not None:
             coroutine.close()
 
-    def _is_throttled(self) -> bool:
+    def is_throttled(self) -> bool:
         """True if no request is to be answered now. The state is MUTED then, or it is the end."""
         if not self.muted_until:
             return False

@@ -395,6 +395,6 @@ class Connection:
         if failure is not None:
             self._fail(failure)
             return
-        if channel.reader.has_input or channel.is_ending or channel.muted_until:
+        if not channel.is_throttled() and (channel.reader.has_input or channel.is_ending):
             channel.happened(ChannelEvent.MUTE)
         self._settle()

@@ -183,12 +183,12 @@ async def large_group(world, count=600):
     leader, *others = member_ids
     assert joins[0].response_now.leader == leader
 
-    def sync(member_id, *assignments):
-        row = ("group", 1, member_id, None, None, None, assignments)
+    def sync(member_id, assignments=()):
+        row = ("group", 1, member_id, None, None, None, list(assignments))
         return classic.sync_group(context, row)
 
     waiting = {member_id: sync(member_id) for member_id in others}
-    sync(leader, *[(each, each.encode()) for each in member_ids])
+    sync(leader, [(each, each.encode()) for each in member_ids])
     return waiting
 
 

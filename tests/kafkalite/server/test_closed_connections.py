@@ -64,6 +64,13 @@ async def throttle(connection: Connection, frame: InMemory) -> list[Records]:
     return [framed(bytes(frame))]
 
 
+async def throttle_in_task(connection: Connection, frame: InMemory) -> list[Records]:
+    """The connection is muted after it was told to stop."""
+    await connection.context.connection.move_to_task()
+    await trio.sleep(0.05)
+    return await throttle(connection, frame)
+
+
 async def fail(connection: Connection, frame: InMemory) -> list[Records]:
     raise ZeroDivisionError
 
@@ -89,12 +96,13 @@ CASES: list[tuple[Answer, bytes]] = [
     (hold, framed(PRODUCE)),
     (wait_in_task, framed(PRODUCE)),
     (throttle, framed(PRODUCE)),
+    (throttle_in_task, framed(PRODUCE)),
     (fail, framed(PRODUCE)),
     (hang_up, framed(PRODUCE)),
     (hang_up_in_task, framed(PRODUCE)),
 ]
 # Their sockets are not read meanwhile, so the client's end is not seen.
-DEAF = (hold, wait_in_task, throttle)
+DEAF = (hold, wait_in_task, throttle, throttle_in_task)
 ENDED = [
     (answer, sent, ending)
     for answer, sent in CASES
