@@ -4,8 +4,10 @@ import json
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 from confluent_kafka import ConsumerGroupState
@@ -58,11 +60,22 @@ def test_two_hundred_consumers_share_two_hundred_partitions(
     assert members.stdout is not None
     assert select.select([members.stdout], [], [], SECONDS)[0], f"not shared in {SECONDS} s"
     assert sorted(json.loads(members.stdout.readline())) == list(range(MEMBER_COUNT))
-    described = admin.describe_consumer_groups([group_id])[group_id].result(SECONDS)
-    assert described.state == ConsumerGroupState.STABLE
+    described = stable(admin, group_id)
     assert len(described.members) == MEMBER_COUNT
     told = [p.partition for m in described.members for p in m.assignment.topic_partitions]
     assert sorted(told) == list(range(MEMBER_COUNT))
+
+
+def stable(admin: AdminClient, group_id: str) -> Any:
+    """The group as it is described, when its members know its epoch: each hears of it with its next
+    heartbeat, though its partitions stay what they are."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        described = admin.describe_consumer_groups([group_id])[group_id].result(SECONDS)
+        if described.state == ConsumerGroupState.STABLE:
+            return described
+        assert time.monotonic() < deadline, described.state
+        time.sleep(0.5)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
