@@ -171,7 +171,7 @@ async def test_the_loss_of_a_directory_outlives_each_of_its_operations(
     number: int,
 ) -> None:
     """The metadata cannot be written meanwhile: after a full disk they are, when there is room."""
-    fault = Fault(monkeypatch, operation, number)
+    fault = Fault(monkeypatch, tmp_path, operation, number)
     async with test_broker(config_of(tmp_path)) as broker:
         place(broker, "one", "two")
         caplog.clear()

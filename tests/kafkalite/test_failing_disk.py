@@ -59,19 +59,24 @@ RESTLESS: dict[str, Any] = {
 
 
 class Fault:
-    """Makes one operation of every disk fail, while it is told to, under a path."""
+    """Makes one operation of the disks under `root` fail, while it is told to: the process may have
+    other brokers, those of fixtures."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, operation: str, number: int) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, root: Path, operation: str, number: int
+    ) -> None:
         self.is_on = False
         self.number = number
         self.count = 0
         whole = vars(Files)[operation]
 
-        def faulty(files: Files, *arguments: Any) -> Any:
+        def faulty(files: Files, where: int | Path, *more: Any) -> Any:
             if self.is_on:
-                self.count += 1
-                raise OSError(self.number, os.strerror(self.number))
-            return whole.__get__(files)(*arguments)
+                path = os.readlink(f"/proc/self/fd/{where}") if isinstance(where, int) else where
+                if Path(path).is_relative_to(root):
+                    self.count += 1
+                    raise OSError(self.number, os.strerror(self.number))
+            return whole.__get__(files)(where, *more)
 
         monkeypatch.setattr(Files, operation, faulty)
 
@@ -150,7 +155,7 @@ async def test_a_failing_disk_ends_no_broker(
     operation: str,
     number: int,
 ) -> None:
-    fault = Fault(monkeypatch, operation, number)
+    fault = Fault(monkeypatch, tmp_path, operation, number)
     config = {"log.dirs": f"{tmp_path}/a,{tmp_path}/b", **RESTLESS}
     async with test_broker(config) as broker:
         small = {"internal.segment.bytes": 1000}
@@ -196,7 +201,7 @@ async def test_a_failing_disk_ends_no_broker(
 async def test_a_topic_made_on_a_full_disk_is_there_when_the_disk_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fault = Fault(monkeypatch, "make_directory", errno.ENOSPC)
+    fault = Fault(monkeypatch, tmp_path, "make_directory", errno.ENOSPC)
     async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker:
         client = await connected(broker)
         fault.is_on = True
@@ -228,7 +233,7 @@ async def test_the_opening_of_offline_logs_outlives_each_of_its_operations(
     """A full disk kept the log of a new topic from being made; something else fails then. If that
     is the disk itself, the directory is offline."""
     monkeypatch.setattr(background, "_REOPEN_SECONDS", 0.02)
-    full = Fault(monkeypatch, "make_directory", errno.ENOSPC)
+    full = Fault(monkeypatch, tmp_path, "make_directory", errno.ENOSPC)
     async with test_broker({"log.dirs": str(tmp_path / "a")}) as broker:
         broker.create_topic("sound", 1)
         full.is_on = True
@@ -236,7 +241,11 @@ async def test_the_opening_of_offline_logs_outlives_each_of_its_operations(
         late, sound = (partition_of(broker, topic) for topic in ("late", "sound"))
         assert not is_writable(late)
         write(sound, 1)  # its files are there
-        fault = full if operation == "make_directory" else Fault(monkeypatch, operation, number)
+        fault = (
+            full
+            if operation == "make_directory"
+            else Fault(monkeypatch, tmp_path, operation, number)
+        )
         full.number, full.is_on, fault.is_on = number, False, True
         caplog.clear()
         if number not in PASSING_ERRORS:
