@@ -134,35 +134,7 @@ def read(pair: Pair, group: str, topic: str | UUID, partition: int = 0, epoch: i
     asked = [messages.PartitionData(partition=partition, leader_epoch=epoch)]
     request = about(messages, "ReadState", group, topic, asked)
     api = ApiKey.READ_SHARE_GROUP_STATE
-    answers = [side.ask(api, 0, request) for side in pair.sides]
-    join_batches(*answers)
-    pair.compare(f"{api.name} v0", *answers, api=api)
-    return answers[0]
-
-
-def join_batches(*answers: Any) -> None:
-    """Have neighbours in one state as one, in answers about states."""
-    for answer in answers:
-        for result in answer.results:
-            for each in result.partitions:
-                each.state_batches = joined(each.state_batches)
-
-
-def joined(batches: list[read_share_group_state.StateBatch]) -> list[Any]:
-    """Neighbours in one state as one: Apache Kafka joins most of them, kafkalite all."""
-    found: list[Any] = []
-    for batch in batches:
-        last = found[-1] if found else None
-        if (
-            last is not None
-            and last.last_offset + 1 == batch.first_offset
-            and last.delivery_state == batch.delivery_state
-            and last.delivery_count == batch.delivery_count
-        ):
-            last.last_offset = batch.last_offset
-        else:
-            found.append(batch)
-    return found
+    return pair.ask(api, 0, request)[0]
 
 
 def summarize(pair: Pair, group: str, topic: str | UUID, *partitions: int) -> None:

@@ -13,7 +13,6 @@ from conformance.differential.generated_requests.references import Member, Memor
 from conformance.differential.generated_requests.requests import Step
 from conformance.differential.group_requests import OFFSETS_PARTITIONS, offset_commit
 from conformance.differential.normalize import error_codes
-from conformance.differential.test_share_states import join_batches
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
@@ -235,8 +234,6 @@ class World:
     def compare(self, step: Step, answers: list[Any]) -> None:
         for side, answer in zip(self.pair.sides, answers, strict=True):
             self.learn(side, step, answer)
-        if step.api is ApiKey.READ_SHARE_GROUP_STATE:
-            join_batches(*answers)
         what = f"{step.api.name} v{step.version}"
         self.pair.compare(what, *answers, api=step.api, version=step.version)
         if answers[0] is not None:

@@ -11,6 +11,7 @@ releaseAcquisitionLockOnTimeout, rollbackOrProcessStateUpdates; KIP-932, KIP-122
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,9 @@ from kafkalite.replica.share.share_partition import ShareLimits, SharePartition
 from kafkalite.replica.share.state_batch import StateBatch
 from kafkalite.requests.slices import Steps, at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
+
+LOCKS_AT_ONCE: Final = 64
+"""The locks that may end in one turn of the loop: each of them is an update of its own."""
 
 
 class AcknowledgeType(IntEnum):
@@ -262,22 +266,30 @@ def release_all(partition: SharePartition, member_id: str) -> None:
 
 
 def release_expired(partition: SharePartition) -> None:
-    """Release the records whose locks ran out, even if that cannot be written: no lock is left
-    after a start anyway. Raises KafkaError as writing does."""
+    """Release records whose locks ran out, some at once, even if that cannot be written: no lock is
+    left after a start anyway. Raises KafkaError as writing does.
+
+    Each lock is written by itself, as in Kafka's releaseAcquisitionLockOnTimeout: see
+    `state_batch.combine` for what members notice of this.
+    """
     now = partition.clock()
     changes = _Changes(partition)
-    _release(partition, lambda delivery: delivery.deadline <= now, changes)
+    _release(partition, lambda delivery: delivery.deadline <= now, changes, LOCKS_AT_ONCE)
     if not changes.stored:
         return
     partition.lock_timeout_count += sum(batch.record_count for batch in changes.stored)
     try:
-        partition.write(partition.update(changes.stored))
+        for batch in changes.stored:
+            partition.write(partition.update([batch]))
     finally:
         changes.settle()
 
 
 def _release(
-    partition: SharePartition, is_meant: Callable[[Delivery], bool], changes: _Changes
+    partition: SharePartition,
+    is_meant: Callable[[Delivery], bool],
+    changes: _Changes,
+    most: float = math.inf,
 ) -> None:
     for batch in partition.batches:
         whole = batch.whole
@@ -287,6 +299,8 @@ def _release(
         for first_offset, last_offset, delivery in batch.runs():
             if delivery.state is not RecordState.ACQUIRED or not is_meant(delivery):
                 continue
+            if len(changes.stored) >= most:
+                return
             if last_offset < partition.start_offset:
                 changes.change(first_offset, last_offset, delivery, RecordEvent.REMOVE)
             else:

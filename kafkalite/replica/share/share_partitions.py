@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import trio
 
 from kafkalite.clock import Clock, SystemClock
-from kafkalite.group_coordinator.timers import AT_ONCE, NEVER, Timer, Timers
+from kafkalite.group_coordinator.timers import NEVER, Timer, Timers
 from kafkalite.log.loggers import logger_of
 from kafkalite.replica.share.acknowledgement import release_expired
 from kafkalite.replica.share.ended_sessions import EndedSessions
@@ -149,7 +149,7 @@ class SharePartitions:
     async def run(self) -> None:
         """Let time pass: without this task, no lock ever runs out."""
         while True:
-            self._timers.expire_due(AT_ONCE)
+            self._timers.expire_due(1)  # some locks of one share partition
             with trio.CancelScope(deadline=self._next_time()) as self._nap:
                 await trio.sleep_forever()
 

@@ -6,7 +6,10 @@ Source: Kafka's PersisterStateBatch and PersisterStateBatchCombiner.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
+from itertools import pairwise, starmap
+from operator import attrgetter
 from typing import NamedTuple
 
 
@@ -31,64 +34,73 @@ class StateBatch(NamedTuple):
         return self._replace(first_offset=first_offset, last_offset=last_offset)
 
 
+_first_offset = attrgetter("first_offset")
+_last_offset = attrgetter("last_offset")
+
+
 def combine(
     so_far: Sequence[StateBatch], new: Iterable[StateBatch], start_offset: int
 ) -> list[StateBatch]:
-    """Both together, in order, none over another, neighbours in one state joined.
+    """Both together, in order, none over another.
 
     Where two say something of an offset, the one with more progress counts. What is before the
-    start offset is left out; -1 is no start offset.
+    start offset is left out; -1 is no start offset. Neighbours in one state are joined as Apache
+    Kafka joins them: a share partition that is opened anew delivers its batches one by one.
     """
-    combined = list(so_far)
-    for batch in new:
-        _lay_over(combined, batch)
-    if start_offset == -1:
-        return combined
-    kept = combined[bisect_left(combined, start_offset, key=lambda batch: batch.last_offset) :]
-    if kept and kept[0].first_offset < start_offset:
-        kept[0] = kept[0].between(start_offset, kept[0].last_offset)
-    return kept
+    kept, laid = _cut(so_far, start_offset), sorted(_cut(new, start_offset))
+    if not laid or any(starmap(_touch, pairwise(kept))):
+        return _merged([*kept, *laid])
+    # The others are as they were.
+    begin = bisect_left(kept, laid[0].first_offset - 1, key=_last_offset)
+    end = bisect_right(kept, max(map(_last_offset, laid)) + 1, key=_first_offset)
+    return [*kept[:begin], *_merged([*kept[begin:end], *laid]), *kept[end:]]
 
 
-def _lay_over(combined: list[StateBatch], new: StateBatch) -> None:
-    """Change the part of `combined` that `new` touches."""
-    if not combined or combined[-1].last_offset < new.first_offset:
-        # In order, as nearly all are.
-        combined[-1:] = _joined([*combined[-1:], new])
-        return
-    # With the neighbours, which may turn out to stand alike.
-    start = bisect_left(combined, new.first_offset - 1, key=lambda batch: batch.last_offset)
-    end = bisect_right(combined, new.last_offset + 1, key=lambda batch: batch.first_offset)
-    pieces: list[StateBatch] = []
-    position = new.first_offset
-    for old in combined[start:end]:
-        if old.first_offset > position and position <= new.last_offset:
-            pieces.append(new.between(position, min(old.first_offset - 1, new.last_offset)))
-        if old.first_offset < new.first_offset:
-            pieces.append(old.between(old.first_offset, min(old.last_offset, position - 1)))
-        first = max(old.first_offset, new.first_offset)
-        last = min(old.last_offset, new.last_offset)
-        if first <= last:
-            pieces.append(max(old, new, key=lambda batch: batch.progress).between(first, last))
-        if old.last_offset > new.last_offset:
-            first = max(old.first_offset, new.last_offset + 1)
-            pieces.append(old.between(first, old.last_offset))
-        position = max(position, old.last_offset + 1)
-    if position <= new.last_offset:
-        pieces.append(new.between(position, new.last_offset))
-    combined[start:end] = _joined(pieces)
+def _cut(batches: Iterable[StateBatch], start_offset: int) -> list[StateBatch]:
+    """The part of each batch that is not before the start offset."""
+    return [
+        batch
+        if batch.first_offset >= start_offset
+        else batch.between(start_offset, batch.last_offset)
+        for batch in batches
+        if batch.last_offset >= start_offset or start_offset == -1
+    ]
 
 
-def _joined(pieces: Iterable[StateBatch]) -> list[StateBatch]:
-    joined: list[StateBatch] = []
-    for piece in pieces:
-        last = joined[-1] if joined else None
-        if (
-            last is not None
-            and last.last_offset + 1 == piece.first_offset
-            and last.progress == piece.progress
-        ):
-            joined[-1] = last.between(last.first_offset, piece.last_offset)
+def _merged(batches: Iterable[StateBatch]) -> list[StateBatch]:
+    """The first two that touch become pieces, again and again. A batch before them is done, even if
+    one of the pieces turns out to be its neighbour in one state."""
+    merged: list[StateBatch] = []
+    left = sorted(batches)  # in order, thus a heap
+    while left:
+        last = heappop(left)
+        if left and _touch(last, left[0]):
+            for piece in _laid_over(last, heappop(left)):
+                heappush(left, piece)
         else:
-            joined.append(piece)
-    return joined
+            merged.append(last)
+    return merged
+
+
+def _touch(last: StateBatch, batch: StateBatch) -> bool:
+    """True if two batches have an offset in common, or are neighbours in one state."""
+    return batch.first_offset <= last.last_offset or (
+        batch.first_offset == last.last_offset + 1 and batch.progress == last.progress
+    )
+
+
+def _laid_over(last: StateBatch, batch: StateBatch) -> Iterator[StateBatch]:
+    """The pieces of two batches that touch; `last` is the smaller one of them."""
+    if batch.progress == last.progress:
+        yield last.between(last.first_offset, max(last.last_offset, batch.last_offset))
+        return
+    if batch.progress < last.progress:
+        yield last
+        if batch.last_offset > last.last_offset:
+            yield batch.between(last.last_offset + 1, batch.last_offset)
+        return
+    if last.first_offset < batch.first_offset:
+        yield last.between(last.first_offset, batch.first_offset - 1)
+    yield batch
+    if last.last_offset > batch.last_offset:
+        yield last.between(batch.last_offset + 1, last.last_offset)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 
 import pytest
 
 from kafkalite.replica.share.acknowledgement import (
+    LOCKS_AT_ONCE,
     Acknowledgement,
     RequestFailed,
     Settle,
@@ -223,6 +225,30 @@ def test_a_lock_runs_out_even_if_that_cannot_be_written() -> None:
     with pytest.raises(KafkaError):
         release_expired(world.share)
     assert offsets(world.fetch("b")) == [0, 1, 2]
+
+
+def test_each_lock_that_runs_out_is_written_by_itself() -> None:
+    """Apache Kafka writes an update for each, which decides on how they are joined."""
+    world = World([3])
+    world.fetch("a")
+    world.now = 1.0
+    world.say(RENEW, 0, 0)
+    world.now = 61.0
+    stored: list[Sequence[StateBatch]] = []
+    world.share.write = lambda update: stored.append(update.batches)
+    release_expired(world.share)
+    assert stored == [[StateBatch(each, each, RecordState.AVAILABLE, 1)] for each in range(3)]
+
+
+def test_no_more_locks_run_out_at_once_than_a_turn_of_the_loop_has_time_for() -> None:
+    world = World([2 * LOCKS_AT_ONCE])
+    world.fetch("a")
+    world.say(RENEW, 0, 0)
+    world.now = 61.0
+    for number in (1, 2):
+        release_expired(world.share)
+        free = [state for state, _ in world.states().values() if state is RecordState.AVAILABLE]
+        assert len(free) == number * LOCKS_AT_ONCE
 
 
 def test_the_limits_are_read_once_for_all_of_a_call() -> None:

@@ -105,7 +105,8 @@ def step(world: World, model: Model, chance: random.Random) -> None:
                 model.said(kind, offset)
     elif what < 0.85:
         world.now += chance.choice((1.0, 10.0, 31.0))
-        release_expired(world.share)
+        while world.share.next_deadline() <= world.now:
+            release_expired(world.share)
         for offset, (_, deadline) in list(model.holders.items()):
             if deadline <= world.now:
                 model.released(offset)

@@ -42,8 +42,31 @@ def test_the_later_word_counts_for_each_offset(
     assert each_offset(combined, start_offset) == each_offset([*so_far, *new], start_offset)
     for left, right in pairwise(combined):
         assert left.last_offset < right.first_offset
-        joined = left.last_offset + 1 == right.first_offset and left.progress == right.progress
-        assert not joined, "neighbours in one state are one batch"
+
+
+@pytest.mark.slow
+@settings(max_examples=400)
+@given(BATCHES, BATCHES)
+def test_batches_that_nothing_touches_are_as_if_all_were_merged(
+    so_far: list[StateBatch], new: list[StateBatch]
+) -> None:
+    before = combine([], so_far, -1)
+    assert combine(before, new, -1) == combine([], [*before, *new], -1)
+
+
+def test_the_last_of_records_that_come_back_one_by_one_stays_a_batch_of_its_own() -> None:
+    # as in Apache Kafka, whose members then get it with the next fetch
+    state = [StateBatch(1, 9, 0, 1)]
+    for offset, count in [(1, 3), *((each, 2) for each in range(2, 10))]:
+        state = combine(state, [StateBatch(offset, offset, 0, count)], -1)
+    assert state == [StateBatch(1, 1, 0, 3), StateBatch(2, 8, 0, 2), StateBatch(9, 9, 0, 2)]
+
+
+def test_neighbours_in_one_state_are_joined_by_the_next_update() -> None:
+    state = [StateBatch(2, 8, 0, 2), StateBatch(9, 9, 0, 2), StateBatch(10, 10, 2, 1)]
+    joined = [StateBatch(2, 9, 0, 2), StateBatch(10, 10, 2, 1)]
+    assert combine(state, [], -1) == joined
+    assert combine(state, [StateBatch(20, 20, 0, 1)], -1) == [*joined, StateBatch(20, 20, 0, 1)]
 
 
 def test_an_accepted_record_stays_accepted_when_an_older_word_comes_again() -> None:
