@@ -7,9 +7,7 @@ What only some calls need is imported by those, which keeps the start short.
 from __future__ import annotations
 
 import argparse
-import logging
 import os
-import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -18,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from kafkalite import __version__, version_and_build
 from kafkalite.config.flags import Parser, a_host, a_path, add_settings, mistake
+from kafkalite.config.log_lines import log_to_stderr
 from kafkalite.config.ready_file import own_path, remove, write
 from kafkalite.config.standard_streams import open_missing, say, written
 
@@ -27,10 +26,8 @@ if TYPE_CHECKING:
     from kafkalite.control.process import ControlledProcess
     from kafkalite.server.start_signals import Start
 
-logger = logging.getLogger(__name__)
 _DEFAULT_HOST: Final = "127.0.0.1"
 _DEFAULT_PORT: Final = 9092
-_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -116,6 +113,11 @@ def _add_testing_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--as-version", metavar="X.Y", help="look like Apache Kafka 2.8 to 4.3")
     parser.add_argument("--ui", action="store_true", help="serve a page that shows the broker")
     parser.add_argument(
+        "--until-eof",
+        action="store_true",
+        help="stop when the standard input ends: with the program at its other end",
+    )
+    parser.add_argument(
         "--durable", action="store_true", help="sync temporary data to the disk, as kept data is"
     )
     parser.add_argument("--profile", choices=("test",), help="configs that belong together")
@@ -185,7 +187,7 @@ def _main(arguments: list[str]) -> int:
 
         return run(arguments)
     flags = parse_arguments(arguments)
-    _log_to_stderr(flags.log_level.upper(), flags.log_format)
+    log_to_stderr(flags.log_level.upper(), flags.log_format)
     from kafkalite.config import ConfigError
     from kafkalite.server.host import NoThreadError
     from kafkalite.server.listener import StartError
@@ -198,29 +200,6 @@ def _main(arguments: list[str]) -> int:
             return _run(flags, start)
     except (ConfigError, NoThreadError, StartError) as error:
         return mistake(error)
-
-
-class OneLine(logging.Formatter):
-    """A message is one line: a name in it may hold what a client likes, line ends included."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        record.message = _CONTROL.sub(lambda found: repr(found[0])[1:-1], record.message)
-        return super().formatMessage(record)
-
-
-def _log_to_stderr(level: str, form: str) -> None:
-    """The standard library's loggers do the work; in JSON another formatter writes their lines."""
-    handler = logging.StreamHandler(sys.stderr)
-    if form == "json":
-        from pythonjsonlogger.json import JsonFormatter
-
-        names = {"levelname": "level", "name": "logger", "exc_info": "exception"}
-        handler.setFormatter(
-            JsonFormatter(["levelname", "name", "message"], rename_fields=names, timestamp=True)
-        )
-    else:
-        handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=level, handlers=[handler])
 
 
 def _list_configs(flags: argparse.Namespace) -> int:
@@ -274,7 +253,7 @@ def _run(flags: argparse.Namespace, start: Start) -> int:
             broker = (broker_class or Broker)(config, loop=host.loop)
         stack.enter_context(broker)
         start.interrupt_no_more()
-        host.run(_serve, broker, start, ready_files, clients)
+        host.run(_serve, broker, start, ready_files, clients, flags.until_eof)
     return 0
 
 
@@ -315,6 +294,7 @@ async def _serve(
     start: Start,
     ready_files: Sequence[Path],
     clients: Mapping[str, Mapping[str, str]],
+    until_eof: bool,
 ) -> None:
     import gc
 
@@ -333,6 +313,10 @@ async def _serve(
         start.give_up_if_signaled()  # by one that no receiver had, or that was lost
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stop_on_signals, signals, broker.stop)
+            if until_eof:
+                from kafkalite.server.end_of_input import stop_at_end_of_input
+
+                nursery.start_soon(stop_at_end_of_input, broker.stop)
             try:
                 await nursery.start(broker.serve)
                 announce(broker, ready_files, clients)

@@ -7,19 +7,23 @@ verbs by KAFKALITE_URL, KAFKALITE_TOKEN and KAFKALITE_CLUSTER. It passes if it e
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
+from kafkalite.client.broker_process import (
+    ENDED_BY_SIGNAL,
+    SIGNALS,
+    NotStarted,
+    broker_process,
+    environment,
+)
 from kafkalite.client.connecting import Client, read_ready_file
 from kafkalite.client.kit import Kit
 from kafkalite.client.sweep import MOST_POSITIONS, NothingToSweep, Plan, criteria, sweep
@@ -27,12 +31,8 @@ from kafkalite.config.flags import Parser, mistake
 from kafkalite.control.faults.rule import Action
 from kafkalite.control.problems import Problem
 
-_START_SECONDS: Final = 30.0
 _SHOWN_CHARACTERS: Final = 2000
 _MOMENTS: Final = ("drop", "silence")
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Shells add this to the number of the signal that ended a process.
-_ENDED_BY_SIGNAL: Final = 128
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     named = {"topic": given.topic, "client_id": given.client_id}
     when = criteria(given.api.split(","), {key: each for key, each in named.items() if each})
     try:
-        with _ended_by_signals() as running, _process() as ready:
+        with _ended_by_signals() as running, broker_process(errors=subprocess.DEVNULL) as ready:
             url, token = read_ready_file(ready)
             kit = Client(url, token)
 
@@ -62,8 +62,8 @@ def main(arguments: Sequence[str]) -> int:
                     cluster.ask("clusters.delete")
 
             def run(cluster: Kit, name: str) -> str | None:
-                environment = _environment(url, token, cluster)
-                why = _run(command, environment, given.timeout, running)
+                where = cluster.describe().bootstrap, url, token, cluster.cluster
+                why = _run(command, environment(*where), given.timeout, running)
                 if why is not None and given.traces is not None:
                     given.traces.mkdir(parents=True, exist_ok=True)
                     cluster.trace(given.traces / f"{name.replace(' ', '-')}.zip")
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
 
             plan = Plan(when, actions, given.pairs, given.limit)
             report = sweep(new_cluster, run, plan, jobs=given.jobs, tell=_tell)
-    except (NothingToSweep, Problem) as error:
+    except (NothingToSweep, NotStarted, Problem) as error:
         return mistake(error)
     print(report)
     return 1 if report.failed else 0
@@ -113,25 +113,15 @@ def _actions(given: argparse.Namespace) -> list[Action]:
     return chosen + [Action(error=code) for code in given.error]
 
 
-def _environment(url: str, token: str, cluster: Kit) -> dict[str, str]:
-    return {
-        **os.environ,
-        "KAFKALITE_BOOTSTRAP": cluster.describe().bootstrap,
-        "KAFKALITE_URL": url,
-        "KAFKALITE_TOKEN": token,
-        "KAFKALITE_CLUSTER": cluster.cluster,
-    }
-
-
 def _run(
     command: Sequence[str],
-    environment: dict[str, str],
+    variables: Mapping[str, str],
     timeout: float,
     running: set[subprocess.Popen[str]],
 ) -> str | None:
     """Says how a command has failed; None if it did not. It is among the `running` meanwhile."""
     pipe = subprocess.PIPE
-    process = subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe, text=True)
+    process = subprocess.Popen(command, env=variables, stdout=pipe, stderr=pipe, text=True)
     running.add(process)
     try:
         out, err = process.communicate(timeout=timeout)
@@ -158,35 +148,11 @@ def _ended_by_signals() -> Generator[set[subprocess.Popen[str]]]:
     def end(number: int, frame: FrameType | None) -> None:
         for process in tuple(running):
             process.terminate()
-        raise SystemExit(_ENDED_BY_SIGNAL + number)
+        raise SystemExit(ENDED_BY_SIGNAL + number)
 
-    before = [(each, signal.signal(each, end)) for each in _SIGNALS]
+    before = [(each, signal.signal(each, end)) for each in SIGNALS]
     try:
         yield running
     finally:
         for each, handler in before:
             signal.signal(each, handler)
-
-
-@contextmanager
-def _process() -> Generator[Path]:
-    """A broker with a control port, and its ready file."""
-    with tempfile.TemporaryDirectory(prefix="kafkalite-sweep-") as directory:
-        ready = Path(directory) / "ready.json"
-        flags = ("--port", "0", "--temporary", "--control-port", "0", "--profile", "test")
-        command = [sys.executable, "-m", "kafkalite", *flags, "--ready-file", str(ready)]
-        # Words on other terminals mean the broker that the user has started, and not this one.
-        environment = {k: v for k, v in os.environ.items() if k != "XDG_RUNTIME_DIR"}
-        process: subprocess.Popen[Any] = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
-        )
-        try:
-            deadline = time.monotonic() + _START_SECONDS
-            while not ready.exists():
-                if process.poll() is not None or time.monotonic() > deadline:
-                    raise NothingToSweep("the broker does not start")
-                time.sleep(0.02)
-            yield ready
-        finally:
-            process.terminate()
-            process.wait()

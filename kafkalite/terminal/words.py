@@ -25,6 +25,7 @@ OTHERS: Final[Mapping[str, str]] = {
     "grow": "kafkalite.config.growth",
     "pipeline": "kafkalite.spark.pipelines.command",
     "replay": "kafkalite.client.replay",
+    "run": "kafkalite.client.run_command",
     "sweep": "kafkalite.client.sweep_command",
 }
 _LIBRARIES: Final = frozenset({"click", "confluent_kafka", "rich"})

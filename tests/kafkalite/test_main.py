@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import signal
@@ -18,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from kafkalite import __version__
-from kafkalite.__main__ import OneLine, main
+from kafkalite.__main__ import main
 from kafkalite.config.ready_file import newest
 from kafkalite.log import record_walk
 from kafkalite.terminal.connection import Connection
@@ -308,10 +307,22 @@ def test_several_nodes_have_ports_in_a_row_and_keep_them(tmp_path: Path) -> None
         assert json.loads(ready_file.read_text())["bootstrap"] == first
 
 
-def test_a_line_of_the_log_is_one_line() -> None:
-    """A client that puts line ends into a name cannot write lines of its own."""
-    record = logging.LogRecord(
-        "x", logging.INFO, "", 0, "resource = Topic:LITERAL:%s", ("a\nb\r\x85\u2028\x1b[2Jé",), None
-    )
-    text = OneLine("%(levelname)s %(message)s").format(record)
-    assert text == r"INFO resource = Topic:LITERAL:a\nb\r\x85\u2028\x1b[2Jé"
+@pytest.mark.slow
+@pytest.mark.parametrize("flags", [["--temporary"], ["--temporary", "--control-port", "0"]])
+def test_it_may_end_with_its_input(tmp_path: Path, flags: list[str]) -> None:
+    """The program at the other end may be killed, and then cannot say so."""
+    ready_file = tmp_path / "ready.json"
+    command = [*COMMAND, *flags, "--until-eof", "--ready-file", str(ready_file)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith(b"kafkalite ")
+        process.stdin.write(b"words without a meaning\n")
+        process.stdin.flush()
+        data = Path(json.loads(ready_file.read_text())["data_dir"])
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.3)
+        process.stdin.close()
+        assert process.wait(10) == 0
+    assert not ready_file.exists()
+    assert not data.exists()
