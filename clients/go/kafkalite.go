@@ -48,7 +48,8 @@ func find() (string, string, error) {
 	}
 	path := os.Getenv("KAFKALITE_READY_FILE")
 	if path == "" {
-		return "", "", errors.New("set KAFKALITE_URL and KAFKALITE_TOKEN, or KAFKALITE_READY_FILE")
+		return "", "", errors.New(
+			"no broker: run the suite by `kafkalite run -- go test`, or set KAFKALITE_READY_FILE")
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

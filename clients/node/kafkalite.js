@@ -3,19 +3,23 @@
  *
  *     const k = useKafkalite({ beforeEach, afterEach });   // of node:test, Vitest or Jest
  *
+ * `import` and `require` take it alike.
+ *
  * The broker is found by KAFKALITE_URL and KAFKALITE_TOKEN, or by the ready file that
  * KAFKALITE_READY_FILE names. Paths are those of /v1/openapi.json below the cluster.
  */
-import { readFileSync } from "node:fs";
+const { readFileSync } = require("node:fs");
 
 function find() {
   const { KAFKALITE_URL: url, KAFKALITE_TOKEN: token, KAFKALITE_READY_FILE: ready } = process.env;
   if (url) return { url, token };
-  if (!ready) throw new Error("set KAFKALITE_URL and KAFKALITE_TOKEN, or KAFKALITE_READY_FILE");
+  if (!ready) {
+    throw new Error("no broker: run the suite by `kafkalite run -- npm test`, or set KAFKALITE_READY_FILE");
+  }
   return JSON.parse(readFileSync(ready, "utf8")).control;
 }
 
-export class Cluster {
+class Cluster {
   constructor() {
     Object.assign(this, find(), { name: "default", bootstrap: "" });
   }
@@ -74,9 +78,11 @@ export class Cluster {
 }
 
 /** A cluster for each test between the hooks of a test runner. */
-export function useKafkalite({ beforeEach, afterEach }, made = {}) {
+function useKafkalite({ beforeEach, afterEach }, made = {}) {
   const cluster = new Cluster();
   beforeEach(() => cluster.begin(made));
   afterEach(() => cluster.end());
   return cluster;
 }
+
+module.exports = { Cluster, useKafkalite };

@@ -1,12 +1,13 @@
 """The testing kit from Java, Go, Node and .NET: the examples pass, where the platform is there."""
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from conformance.clients.environments import ClientMissing
-from conformance.clients.kits import KITS, Kit, run
+from conformance.clients.environments import ClientMissing, tool
+from conformance.clients.kits import KITS, PACKAGES, Kit, run
 from conformance.harness.broker import Broker
 from conformance.harness.kafkalite import Kafkalite
 
@@ -33,3 +34,24 @@ def test_the_examples_of_a_platform(kit: Kit, controlled: Broker) -> None:
         pytest.skip(f"left out: {kit.name} ({missing})")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert kit.passed in ran.stdout, ran.stdout
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'const { useKafkalite } = require("./kafkalite.js"); console.log(typeof useKafkalite)',
+        'import("./kafkalite.js").then((kit) => console.log(typeof kit.useKafkalite))',
+    ],
+    ids=["require", "import"],
+)
+def test_node_may_take_it_either_way(line: str) -> None:
+    """Jest requires what it tests with, unless it is told otherwise."""
+    try:
+        node = tool("node")
+    except ClientMissing as missing:
+        pytest.skip(f"left out: node ({missing})")
+    command = [node, "--no-experimental-require-module", "-e", line]
+    ran = subprocess.run(
+        command, check=False, capture_output=True, text=True, cwd=PACKAGES / "node"
+    )
+    assert ran.stdout == "function\n", ran.stderr

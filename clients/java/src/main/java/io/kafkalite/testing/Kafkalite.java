@@ -69,7 +69,8 @@ public final class Kafkalite implements BeforeEachCallback, AfterEachCallback {
         if (url == null) {
             String ready = System.getenv("KAFKALITE_READY_FILE");
             if (ready == null) {
-                throw new IllegalStateException("set KAFKALITE_URL and KAFKALITE_TOKEN, or KAFKALITE_READY_FILE");
+                throw new IllegalStateException(
+                    "no broker: run the suite by `kafkalite run -- mvn test`, or set KAFKALITE_READY_FILE");
             }
             Map<String, Object> control = map(map(Json.read(Files.readString(Path.of(ready)))).get("control"));
             url = (String) control.get("url");
