@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
+import msgspec
 import pytest
+
+from kafkalite.control.faults.rule import KINDS, Action
 
 DOCS = Path(__file__).parent.parent / "docs"
 ROOT = DOCS.parent
@@ -75,6 +78,13 @@ def is_program(name: str) -> bool:
 
 def make_targets() -> list[str]:
     return re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text())
+
+
+def test_the_actions_of_faults_are_written_as_they_are_read() -> None:
+    text = (DOCS / "testing.md").read_text()
+    (actions,) = re.findall(r"(?s)```json\n(.*?)```", text)
+    kinds = {action.kind for action in msgspec.json.decode(actions, type=list[Action])}
+    assert kinds == set(KINDS) - {"uniform", "lognormal", "count", "short"}
 
 
 def test_the_readmes_commands_have_the_flags_that_it_shows() -> None:
