@@ -31,7 +31,6 @@ from kafkalite.wire.messages.stored import (
 from kafkalite.wire.messages.stored.group_metadata import (
     GroupMetadataKey,
     GroupMetadataValue,
-    MemberMetadata,
 )
 from kafkalite.wire.messages.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
 
@@ -48,6 +47,7 @@ OFFSET_COMMIT_VERSION_WITH_EXPIRY: Final = 1  # the only one with an expire time
 # Raised by a record whose content makes no sense, or which has a state that is not known.
 UNREADABLE: Final = (KafkaError, ProtocolViolation, ValueError)
 
+_encode_group: Final = row_encoder(GroupMetadataValue, GROUP_METADATA_VERSION)
 _encode_key: Final = row_encoder(OffsetCommitKey)
 _encode_value: Final = row_encoder(OffsetCommitValue, OFFSET_COMMIT_VERSION)
 _encode_value_with_expiry: Final = row_encoder(OffsetCommitValue, OFFSET_COMMIT_VERSION_WITH_EXPIRY)
@@ -185,27 +185,31 @@ def committed_offset(value: OffsetCommitValue, record_offset: int) -> CommittedO
 
 def group_metadata(group: "ClassicGroup") -> StateRecord:
     """The group as it is: generation, leader, members with their assignments."""
-    value = GroupMetadataValue(
-        protocol_type=group.protocol_type or "",
-        generation=group.generation_id,
-        protocol=group.protocol_name,
-        leader=group.leader_id,
-        current_state_timestamp=group.state_changed_at_ms,
-        members=[
-            MemberMetadata(
-                member_id=member.member_id,
-                group_instance_id=member.group_instance_id,
-                client_id=member.client_id,
-                client_host=member.client_host,
-                rebalance_timeout=member.rebalance_timeout_ms,
-                session_timeout=member.session_timeout_ms,
-                subscription=member.metadata(group.protocol_name),
-                assignment=member.assignment,
-            )
-            for member in group.members.values()
-        ],
+    protocol = group.protocol_name
+    # Rows of GroupMetadataValue and MemberMetadata: thousands of members are encoded in one turn.
+    value = _encode_group(
+        (
+            group.protocol_type or "",
+            group.generation_id,
+            protocol,
+            group.leader_id,
+            group.state_changed_at_ms,
+            [
+                (
+                    member.member_id,
+                    member.group_instance_id,
+                    member.client_id,
+                    member.client_host,
+                    member.rebalance_timeout_ms,
+                    member.session_timeout_ms,
+                    member.metadata(protocol),
+                    member.assignment,
+                )
+                for member in group.members.values()
+            ],
+        )
     )
-    return group_key(group.group_id), encode(value, GROUP_METADATA_VERSION)
+    return group_key(group.group_id), value
 
 
 def encoded(key: object, value: object | None) -> StateRecord:

@@ -322,10 +322,10 @@ class Broker:
             nursery.start_soon(supervised, "share groups", services.share.run)
             nursery.start_soon(self._connections.serve)
             nursery.start_soon(self._connections.close_idle)
-            if self.metrics is not None:
-                nursery.start_soon(supervised, "metrics", self.metrics.serve)
             for listener in self.listeners:
                 listener.begin()
+            if self.metrics is not None:
+                self.metrics.start(nursery)
             accepting = trio.CancelScope()
             await nursery.start(self._connections.listen, self.listeners, accepting)
             task_status.started()

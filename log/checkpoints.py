@@ -77,9 +77,12 @@ def offsets_if_sound(files: Files, path: Path) -> dict[TopicPartition, int]:
         return {}
 
 
-def write_offsets(files: Files, path: Path, offsets: Mapping[TopicPartition, int]) -> None:
+def write_offsets(
+    files: Files, path: Path, offsets: Mapping[TopicPartition, int], *, sync: bool = True
+) -> None:
     """Replace an offset checkpoint. Raises OSError."""
-    write_lines(files, path, (f"{topic} {i} {offset}" for (topic, i), offset in offsets.items()))
+    lines = (f"{topic} {i} {offset}" for (topic, i), offset in offsets.items())
+    write_lines(files, path, lines, sync=sync)
 
 
 def read_topic_id(files: Files, path: Path) -> uuid.UUID | None:

@@ -24,7 +24,6 @@ from kafkalite.log.config import FOREVER
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.disk_wait import Step
 from kafkalite.log.log import Log
-from kafkalite.log.log_state import NEVER_CUT
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.errors import KafkaError
@@ -97,7 +96,7 @@ class Cleaner:
     def _cleanable(self, log: Log, directory: LogDirectory) -> Iterator[Cleanable | None]:
         key = (log.topic, log.partition)
         if log.config.compact and key not in self.uncleanable:
-            clean_up_to = _end_of_clean_part(log, directory.cleaned_up_to)
+            clean_up_to = directory.cleaned_up_to.get(key)
             try:
                 for _ in _times_read(log, clean_up_to):
                     yield None
@@ -197,15 +196,6 @@ class Cleaner:
                 for wait in directory.keeping_cleaned():
                     yield Step(0, wait)
         self._written_at = monotonic()
-
-
-def _end_of_clean_part(log: Log, cleaned_up_to: dict[TopicPartition, int]) -> int | None:
-    """None: the log was never cleaned. What came after it was cut off is not clean."""
-    key = (log.topic, log.partition)
-    if log.cut_to < cleaned_up_to.get(key, 0):
-        cleaned_up_to[key] = log.cut_to
-    log.cut_to = NEVER_CUT
-    return cleaned_up_to.get(key)
 
 
 def cleanable_part(log: Log, clean_up_to: int | None) -> Cleanable:

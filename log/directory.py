@@ -230,11 +230,11 @@ class LogDirectory:
                 trouble=self._trouble,
                 flush_requests=self.flush_requests,
             )
+            self._checkpoints.opened(key, log)
         except (OSError, CorruptCheckpoint) as error:
             if isinstance(error, OSError) and (is_new or self.fails_with_any_log):
                 self._log_failed(error)
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{path}: {error}") from error
-        log.advance_high_watermark(self._checkpoints.high_watermarks.get(key, 0))
         return log
 
     def _keep_topic_id(self, path: Path, topic_id: uuid.UUID) -> None:

@@ -38,7 +38,9 @@ class DirectoryCheckpoints:
         self._has_recovery_points = bool(self.recovery_points)
         # The content of each file, if this broker has written it, and its number. Without a cleaner
         # the fourth is as it was.
-        self._written = {CLEANER_CHECKPOINT: (0, dict(self.cleaned_up_to))}
+        self._written: dict[str, tuple[int, Mapping[TopicPartition, int] | None]] = {
+            CLEANER_CHECKPOINT: (0, dict(self.cleaned_up_to))
+        }
         self._last_number = 0
         # Logs that are gone, and that the files may still have.
         self._forgotten: set[TopicPartition] = set()
@@ -51,6 +53,12 @@ class DirectoryCheckpoints:
         None if there was no file, or none with an entry: then it may have been anywhere.
         """
         return self.recovery_points.get(key, 0) if self._has_recovery_points else None
+
+    def opened(self, key: TopicPartition, log: LogState) -> None:
+        """Give a log the high watermark that it had, and hear of each cut. Raises OSError."""
+        log.advance_high_watermark(self.high_watermarks.get(key, 0))
+        log.on_cut = partial(self._cut, key)
+        self._cut(key, log.log_end_offset)
 
     def forget(self, key: TopicPartition) -> None:
         """Drop a deleted log's offsets; from the files, too, with the next `forgotten`."""
@@ -104,6 +112,17 @@ class DirectoryCheckpoints:
         """The same for what the cleaner has done alone."""
         return self._writing_of(CLEANER_CHECKPOINT, self.cleaned_up_to)
 
+    def _cut(self, key: TopicPartition, end_offset: int) -> None:
+        """A log ends here: what will come after it is not clean. Raises OSError.
+
+        The file says so at once, as after a crash nothing else would. The loop does not wait for
+        the disk: the next checkpoint does. Source: LogCleanerManager.maybeTruncateCheckpoint.
+        """
+        if self.cleaned_up_to.get(key, 0) > end_offset:
+            self.cleaned_up_to[key] = end_offset
+            for write in self._writing_of(CLEANER_CHECKPOINT, self.cleaned_up_to, sync=False):
+                write()
+
     def _note_start(self, key: TopicPartition, log: LogState) -> None:
         """The start of a log that is not open stays what it was."""
         if log.log_start_offset > log.segments.first.base_offset:
@@ -123,16 +142,18 @@ class DirectoryCheckpoints:
         self._forgotten -= forgotten
 
     def _writing_of(
-        self, name: str, offsets: Mapping[TopicPartition, int]
+        self, name: str, offsets: Mapping[TopicPartition, int], *, sync: bool = True
     ) -> Iterator[Callable[[], None]]:
         _, written = self._written.get(name, (0, None))
         if written != offsets:
             self._last_number += 1
-            yield partial(self._write, name, self._last_number, dict(offsets))
+            yield partial(self._write, name, self._last_number, dict(offsets), sync=sync)
 
-    def _write(self, name: str, number: int, offsets: dict[TopicPartition, int]) -> None:
+    def _write(
+        self, name: str, number: int, offsets: dict[TopicPartition, int], *, sync: bool
+    ) -> None:
         with self._lock:
             latest, _ = self._written.get(name, (0, None))
             if number > latest:  # else another thread has written what was gathered later
-                write_offsets(self._files, self._path / name, offsets)
-                self._written[name] = number, offsets
+                write_offsets(self._files, self._path / name, offsets, sync=sync)
+                self._written[name] = number, offsets if sync else None

@@ -252,7 +252,6 @@ class LogMove:
         cleaned_up_to = self.source_directory.cleaned_up_to.get(key)
         if cleaned_up_to is not None:
             target.cleaned_up_to[key] = cleaned_up_to
-        future.cut_to = source.cut_to
         source.successor = future
         self.source_directory.delete_log(*key)
         future.producer_state = source.producer_state

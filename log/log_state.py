@@ -34,9 +34,6 @@ PASSING_ERRORS: Final = frozenset(
 # A file that somebody has removed or replaced tells nothing of the disk.
 ERRORS_OF_A_FILE: Final = frozenset((errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP))
 
-# An end that is behind every offset.
-NEVER_CUT: Final = 2**63 - 1
-
 _CLOSED_AT_ONCE: Final = 100
 
 
@@ -95,8 +92,8 @@ class LogState:
         self.failed_flush_count = 0
         # The round of compaction or the move that reads the segments; set to None, it stops.
         self.cleaning: object | None = None
-        # The lowest end that the log has had since the cleaner looked at it last.
-        self.cut_to = loaded.log_end_offset
+        # Called with the log's end when records were cut off. May raise OSError.
+        self.on_cut: Callable[[int], None] = _nothing
         # The next segment begins this much earlier than segment.ms says.
         segment = f"{self.name}/{self.segments.active.base_offset}"
         self.roll_jitter_ms = config.random_segment_jitter_ms(segment)
@@ -210,3 +207,7 @@ class LogState:
         else:
             self._trouble.failed(error)
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"{self.name}: {error.strerror or error}")
+
+
+def _nothing(end_offset: int) -> None:
+    """No one keeps anything about this log."""

@@ -52,7 +52,6 @@ def truncate_fully(log: LogState, offset: int, now_ms: int) -> None:
 def _ended_at(log: LogState, offset: int) -> None:
     """The log was cut to end at `offset`: all that is known of it follows. Raises OSError."""
     log.log_end_offset = offset
-    log.cut_to = min(log.cut_to, offset)
     log.log_start_offset = min(log.log_start_offset, offset)
     log.recovery_point = min(log.recovery_point, offset)
     log.high_watermark = min(log.high_watermark, offset)
@@ -63,5 +62,6 @@ def _ended_at(log: LogState, offset: int) -> None:
     replay_producers(log.segments, log.producer_state, offset)
     log.producer_state.end_offset = offset
     log.update_first_unstable()
-    # Last: on a full disk it fails, and the log goes on with what is in memory.
+    # Last: on a full disk they fail, and the log goes on with what is in memory.
+    log.on_cut(offset)
     log.leader_epochs.write()

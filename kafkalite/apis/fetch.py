@@ -158,7 +158,7 @@ async def _fetch_in_slices(
         if isinstance(error, KafkaError):
             return LargeResponse(_refused(context, request, error))
         raise
-    await in_slices(release([responses, fetch.targets]), context)
+    await in_slices(release([responses, fetch.targets, *told]), context)
     return LargeResponse(row)
 
 

@@ -31,6 +31,7 @@ from kafkalite.requests.slices import (
     cut,
     in_slices,
     is_long,
+    release_dict,
     without_full_collections,
 )
 from kafkalite.wire.api_keys import (
@@ -159,10 +160,11 @@ async def _look_up_all(
 def _taken(found: Answers) -> Steps[list[tuple[str, list[ListOffsetsPartitionResponseRow]]]]:
     """The answers by topic; `found` is emptied."""
     topics: list[tuple[str, list[ListOffsetsPartitionResponseRow]]] = []
-    for name, answers in found.items():
+    for name in list(found):
+        answers = found.pop(name)
         if answers:
             topics.append((name, list(answers.values())))
-            answers.clear()
+            yield from release_dict(answers)
         yield
     return topics
 

@@ -11,7 +11,7 @@ need rewriting.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.apis import APIS
@@ -22,6 +22,7 @@ from kafkalite.cluster.features import (
     of_served,
 )
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, batches, briefly_or_in_slices, mapped
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored.feature_level_record import FeatureLevelRecord
 from kafkalite.wire.messages.update_features import (
@@ -34,6 +35,7 @@ from kafkalite.wire.messages.update_features import (
 if TYPE_CHECKING:
     from kafkalite.services import Services
 
+_LAST_WITH_RESULTS: Final = 1
 _UPGRADE: Final = 1
 _SAFE_DOWNGRADE: Final = 2
 _UNSAFE_DOWNGRADE: Final = 3
@@ -45,15 +47,23 @@ _WHY_NOT: Final = {
 }
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: UpdateFeaturesRequest
 ) -> UpdateFeaturesResponse:
+    return await briefly_or_in_slices(_updated(services, context, request), context)
+
+
+def _updated(
+    services: Services, context: RequestContext, request: UpdateFeaturesRequest
+) -> Steps[UpdateFeaturesResponse]:
+    updates = yield from _last_of_each(services, request.feature_updates)
+    finalized = {
+        **services.cluster.features,
+        **{name: each.max_version_level for name, each in updates.items()},
+    }
     records: list[object] = []
-    updates = request.feature_updates
-    proposed = {each.feature: each.max_version_level for each in updates}
-    finalized = {**services.cluster.features, **proposed}
     try:
-        for update in updates:
+        for update in updates.values():
             records.append(_update(services, context, update, finalized))
     except KafkaError as error:
         return UpdateFeaturesResponse(
@@ -63,15 +73,36 @@ def handle(
         )
     if not request.validate_only:
         services.cluster.begin_write(records)
-    return UpdateFeaturesResponse(
-        error_code=ErrorCode.NONE,
-        error_message=None,
-        results=[
-            UpdatableFeatureResult(
-                feature=update.feature, error_code=ErrorCode.NONE, error_message="NONE"
-            )
-            for update in updates
-        ],
+    response = UpdateFeaturesResponse(error_code=ErrorCode.NONE, error_message=None)
+    if context.api_version <= _LAST_WITH_RESULTS:
+        response.results = yield from mapped(_result, request.feature_updates)
+    return response
+
+
+def _last_of_each(
+    services: Services, updates: Sequence[FeatureUpdateKey]
+) -> Steps[dict[str, FeatureUpdateKey]]:
+    """The last update of each feature that is known, and of the first that is not.
+
+    The first one that is not known refuses all, and the others with it.
+    """
+    known = of_served(services.cluster.supported_features, APIS)
+    unknown: str | None = None
+    found: dict[str, FeatureUpdateKey] = {}
+    for some in batches(updates):
+        for update in some:
+            name = update.feature
+            if unknown is None and name not in known:
+                unknown = name
+            if name == unknown or name in known:
+                found[name] = update
+        yield
+    return found
+
+
+def _result(update: FeatureUpdateKey) -> UpdatableFeatureResult:
+    return UpdatableFeatureResult(
+        feature=update.feature, error_code=ErrorCode.NONE, error_message="NONE"
     )
 
 

@@ -324,10 +324,10 @@ class ControlledCluster:
         new = self._spare.take(listeners) if is_plain else None
         if new is None:
             new = await self._opened(listeners, clock, directory)
+        await in_slices_of_task(old.cutting())
         self.data_number += 1
         self._begin(new)
         # From here on nothing from before reaches what comes after.
-        old.is_replaced = True
         old.broker.abandon()
         await self._nursery.start(self._serve, new)
         return new
@@ -340,7 +340,7 @@ class ControlledCluster:
 
     async def _end(self, old: Core) -> None:
         """Let a broker go, and wait until its ports and its directory are free."""
-        old.is_replaced = True
+        await in_slices_of_task(old.cutting())
         old.broker.abandon()
         await old.silent.wait()
 

@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from kafkalite.broker import Broker
 from kafkalite.control.clock import ClusterClock
+from kafkalite.requests.slices import Steps
 
 
 class Was(Struct, frozen=True):
@@ -34,6 +35,13 @@ class Core(Struct):
         """Let go a broker that never served."""
         self.broker.abandon()
         self.broker.__exit__(None, None, None)
+
+    def cutting(self) -> Steps[None]:
+        """Another broker takes its place: close all connections in steps, and take no more."""
+        self.is_replaced = True
+        for listener in self.broker.listeners:
+            listener.close()
+        yield from self.broker.connections.cutting()
 
     def counts(self) -> Was:
         """Says how much there is."""

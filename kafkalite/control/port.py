@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 import trio
 
 from kafkalite.control.guard import LOOPBACK, new_token
 from kafkalite.log.loggers import logger_of
-from kafkalite.server.listener import StartError, bind, joined, local_address
+from kafkalite.server.listener import StartError, begin, bind, joined, local_address
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
     from kafkalite.control.clusters import Clusters
 
 logger = logger_of(__name__)
+
+_PURPOSE: Final = "the control port (kafkalite.control.port)"
 
 
 class ControlPort:
@@ -37,7 +39,7 @@ class ControlPort:
         # The page alone was asked for: any free port will do.
         given = config["kafkalite.control.port"] is not None
         port = config.integer("kafkalite.control.port") if given else 0
-        self._socket = bind(host, port, "the control port (kafkalite.control.port)")
+        self._socket = bind(host, port, _PURPOSE, listens=not port)
 
     def close(self) -> None:
         """Let the port go."""
@@ -49,7 +51,11 @@ class ControlPort:
         *,
         task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED,
     ) -> None:
-        """Serve verbs until the default cluster has ended."""
+        """Serve verbs until the default cluster has ended. Raises StartError.
+
+        A port that was given listens from now on, when the cluster answers.
+        """
+        begin(self._socket, _PURPOSE)
         async with trio.open_nursery() as nursery:
             nursery.start_soon(self._serve_when_asked, clusters)
             logger.info("control port at %s: it can do everything", self.address["url"])

@@ -13,6 +13,7 @@ import trio
 from kafkalite.control.cluster import DEFAULT, ControlledCluster
 from kafkalite.control.clusters import Clusters
 from kafkalite.control.port import ControlPort
+from kafkalite.server.listener import start_error_of
 
 if TYPE_CHECKING:
     from kafkalite.config import BrokerConfig
@@ -58,11 +59,14 @@ class ControlledProcess:
             self._cluster.close()
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Serve clients and verbs until `stop`."""
-        async with trio.open_nursery() as nursery:
-            await nursery.start(self._clusters.run)
-            await nursery.start(self._port.serve, self._clusters)
-            task_status.started()
+        """Serve clients and verbs until `stop`. Raises StartError."""
+        try:
+            async with trio.open_nursery() as nursery:
+                await nursery.start(self._clusters.run)
+                await nursery.start(self._port.serve, self._clusters)
+                task_status.started()
+        except BaseExceptionGroup as group:
+            raise start_error_of(group) from None
 
     def stop(self) -> None:
         """Let `serve` end."""

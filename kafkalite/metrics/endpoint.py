@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import trio
 
@@ -13,7 +13,8 @@ from kafkalite.metrics.readings import Distribution, Readings
 from kafkalite.metrics.requests import RequestMetrics
 from kafkalite.metrics.server import metrics_server
 from kafkalite.metrics.state import read
-from kafkalite.server.listener import bind, joined, local_address
+from kafkalite.server.listener import begin, bind, joined, local_address
+from kafkalite.supervision import supervised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +23,15 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 
+_PURPOSE: Final = "metrics (kafkalite.metrics.port)"
+
+
 class MetricsEndpoint:
-    """Bound when made (raises StartError), served by `serve`."""
+    """Bound when made (raises StartError), served from `start` on.
+
+    A port that was given listens only then, as the broker's own: a probe is refused, and does not
+    wait, while the data are opened.
+    """
 
     def __init__(
         self,
@@ -43,15 +51,19 @@ class MetricsEndpoint:
         self._lag = Distribution()
         self._exposition = Exposition()
         self._one_at_a_time = trio.CapacityLimiter(1)
-        self._socket = bind(host, port, "metrics (kafkalite.metrics.port)")
+        self._socket = bind(host, port, _PURPOSE, listens=not port)
 
     @property
     def url(self) -> str:
         """The address for Prometheus."""
         return f"http://{joined(*local_address(self._socket))}/metrics"
 
-    async def serve(self) -> None:
-        """Serve for ever; must run before there is anything to tell."""
+    def start(self, nursery: trio.Nursery) -> None:
+        """Serve in a task, for ever; there must be something to tell. Raises StartError."""
+        begin(self._socket, _PURPOSE)
+        nursery.start_soon(supervised, "metrics", self._serve)
+
+    async def _serve(self) -> None:
         async with trio.open_nursery() as nursery:
             nursery.start_soon(watch, self._lag)
             nursery.start_soon(metrics_server(self._render, self._is_ready).serve, self._socket)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from kafkalite.requests.slices import Steps, cut
+from kafkalite.requests.slices import Steps, cut, release_dict
 from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
@@ -297,6 +297,7 @@ class FetchSessionCache:
                     index = wanted[0]
                     once[topic, topic_id, index] = FetchTarget(topic, topic_id, index, wanted)
         targets = list(once.values())
+        yield from release_dict(once)
         if session is None:
             return self._begin(request, api_version, targets)
         for few in cut(targets):

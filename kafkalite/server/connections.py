@@ -15,6 +15,7 @@ import trio
 from kafkalite.config.connection_limits import has_rate
 from kafkalite.log.loggers import logger_of
 from kafkalite.requests.hosts import host_text
+from kafkalite.requests.slices import Steps, at_once, in_slices_of_task
 from kafkalite.server.connection import Connection
 from kafkalite.server.connection_counts import ConnectionCounts
 from kafkalite.server.host import drive
@@ -36,7 +37,7 @@ logger = logger_of(__name__)
 
 # Accepted in one go before other tasks get their turn.
 _ACCEPT_AT_ONCE: Final = 64
-# Idle ones that are closed in one go.
+# Excess ones that are closed in one go.
 _CLOSE_AT_ONCE: Final = 64
 # Out of file descriptors: wait for connections to end rather than spin.
 _EXHAUSTED_PAUSE_SECONDS: Final = 0.1
@@ -354,12 +355,8 @@ class Connections:
         for connection in (excess := self._counts.too_many(self._open, _CLOSE_AT_ONCE)):
             logger.info("%s: connection closed: max.connections", connection)
             connection.abort("max.connections")
-        if len(excess) == _CLOSE_AT_ONCE and self._nursery is not None:
-            self._nursery.start_soon(supervised, "max.connections", self._close_more)
-
-    async def _close_more(self) -> None:
-        await trio.lowlevel.checkpoint()
-        self._close_excess()
+        if len(excess) == _CLOSE_AT_ONCE:
+            self.loop.soon(self._close_excess)
 
     def cut(self, node_id: int) -> None:
         """Close a node's connections at once, as if its process had died."""
@@ -369,25 +366,28 @@ class Connections:
 
     def cut_all(self, reason: str = "cut") -> None:
         """Close all connections at once."""
+        at_once(self.cutting(reason))
+
+    def cutting(self, reason: str = "cut") -> Steps[None]:
+        """Close those that there are now, one a step."""
         for connection in tuple(self._open):
             connection.abort(reason)
+            yield
 
     async def close_idle(self) -> None:
         """Close connections that were silent for connections.max.idle.ms, until cancelled."""
-        if self._max_idle_seconds < 0:
-            return
-        while True:
+        while self._max_idle_seconds >= 0:
             # A tenth of the limit is the most by which a connection may outlive it.
             await trio.sleep(min(max(self._max_idle_seconds / 10, 0.1), 60.0))
-            limit = trio.current_time() - self._max_idle_seconds
-            idle = [each for each in self._open if each.last_active < limit]
-            for number, connection in enumerate(idle, 1):
-                # Others have their turn in between, and one of these may have ended or spoken.
-                if connection in self._open and connection.last_active < limit:
-                    logger.info("%s: connection closed: idle", connection)
-                    connection.abort("idle")
-                if number % _CLOSE_AT_ONCE == 0:
-                    await trio.lowlevel.checkpoint()
+            await in_slices_of_task(self._closing_idle())
+
+    def _closing_idle(self) -> Steps[None]:
+        limit = trio.current_time() - self._max_idle_seconds
+        for connection in tuple(self._open):
+            if connection in self._open and connection.last_active < limit:
+                logger.info("%s: connection closed: idle", connection)
+                connection.abort("idle")
+            yield
 
     async def stop(self, patience_seconds: float) -> None:
         """Answer requests in flight, then close all connections. Slower ones are cut off."""

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kafkalite.server.frame_memory import FrameClaim
 
 RECEIVE_BYTES: Final = 65536
+# The same for a large frame. The system's buffer may hold 32 MB: so many milliseconds at once.
+_LARGE_AT_ONCE: Final = 1 << 20
 # A frame may announce far more than it ever sends: the buffer grows with the bytes that came.
 _FIRST_ROOM_BYTES: Final = 128 * 1024
 # Larger buffers are given back after their frame, or every connection would keep its largest. A
@@ -97,12 +99,13 @@ class FrameReader:
         self._position = 0
 
     def room(self) -> memoryview | None:
-        """The buffer for the rest of a large frame. None when `feed` is to be used."""
+        """The buffer for what comes next of a large frame. None when `feed` is to be used."""
         if not self._large_size:
             return None
         if self._filled == len(self._large):
             self._large = self._grown()
-        return memoryview(self._large)[self._filled : self._large_size]
+        end = min(self._large_size, self._filled + _LARGE_AT_ONCE)
+        return memoryview(self._large)[self._filled : end]
 
     def _grown(self) -> bytearray | mmap:
         size = min(self._large_size, 2 * len(self._large))

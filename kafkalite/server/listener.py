@@ -100,10 +100,7 @@ class Listener(Struct):
         if not self.waits or self.socket.fileno() < 0:
             return
         self.waits = False
-        try:
-            self.socket.listen(_BACKLOG)
-        except OSError as error:  # another process was bound there, too, and was faster
-            raise _cannot_listen(self.config.host, self.port, "", error) from None
+        begin(self.socket)
 
     def handed_on(self) -> Listener:
         """A listener on the same port that stays as it is when this one is closed."""
@@ -244,6 +241,16 @@ def bind(host: str, port: int, purpose: str = "", *, listens: bool = True) -> so
     except OSError as error:
         raise _cannot_listen(host, port, purpose, error) from None
     return sock
+
+
+def begin(sock: socket.socket, purpose: str = "") -> None:
+    """Listen, unless it does. Raises StartError."""
+    try:
+        if not _listens(sock):
+            sock.listen(_BACKLOG)
+    except OSError as error:  # another process was bound there, too, and was faster
+        host, port = sock.getsockname()[:2]
+        raise _cannot_listen(host, port, purpose, error) from None
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -1,5 +1,6 @@
 """The cleaner chooses logs and their cleanable parts, remembers, and leaves damaged logs alone."""
 
+import shutil
 from collections.abc import Iterator
 from errno import ENOSPC
 from itertools import takewhile
@@ -190,7 +191,9 @@ def test_a_checkpoint_of_many_logs_is_not_written_for_each(
     """`is_asked_for`: all are cleaned, due or not. While there are more it is written each
     second."""
     now, written = [100.0], list[Any]()
-    monkeypatch.setattr(directory_checkpoints, "write_offsets", lambda *_: written.append(_[2]))
+    monkeypatch.setattr(
+        directory_checkpoints, "write_offsets", lambda *_, sync: written.append(_[2])
+    )
     monkeypatch.setattr(cleaner_module, "monotonic", lambda: now[0])
     with opened(tmp_path) as directory:
         for number in range(5):
@@ -214,7 +217,7 @@ def test_a_checkpoint_of_many_logs_is_not_written_for_each(
 def test_a_checkpoint_that_a_full_disk_refused_is_written_later(
     tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, sync: bool) -> None:
         raise OSError(ENOSPC, "full")
 
     with opened(tmp_path) as directory:
@@ -286,8 +289,36 @@ def test_what_follows_a_cut_is_not_clean(tmp_path: Path, disk: Disk, is_stopped:
             path.unlink()
     with opened(tmp_path) as directory:
         log = directory.open_log("t", 0, COMPACT)
-        assert log.log_end_offset < directory.cleaned_up_to["t", 0]
+        assert directory.cleaned_up_to["t", 0] == log.log_end_offset
         check_what_follows(disk, directory, Cleaner([directory]))
+
+
+@pytest.mark.parametrize("has_grown", [False, True])
+def test_what_follows_a_cut_is_not_clean_after_a_crash(
+    tmp_path: Path, disk: Disk, has_grown: bool
+) -> None:
+    """Before the cleaner, or a checkpoint, has seen the cut."""
+    there, crashed = tmp_path / "there", tmp_path / "crashed"
+    with opened(there) as directory:
+        log = directory.open_log("t", 0, COMPACT)
+        for i in range(30):
+            put(disk, log, (b"%d" % i, b"value"))
+        assert run_to_end(Cleaner([directory]))
+        log.truncate_to(3)
+        for i in range(60 if has_grown else 0):
+            put(disk, log, (b"early" if i < 20 else b"k", b"%d" % i))
+        shutil.copytree(there, crashed)
+        directory.checkpoint()
+        assert (there / CLEANER_CHECKPOINT).read_text() == "0\n1\nt 0 3\n"
+    with opened(crashed) as directory:
+        log = directory.open_log("t", 0, COMPACT)
+        cleaner = Cleaner([directory])
+        if not has_grown:
+            check_what_follows(disk, directory, cleaner)
+            return
+        log.advance_high_watermark(log.log_end_offset)
+        assert run_to_end(cleaner)
+        assert [record.key for record in read_all(log)].count(b"early") == 1
 
 
 def check_what_follows(disk: Disk, directory: LogDirectory, cleaner: Cleaner) -> None:

@@ -16,6 +16,7 @@ from kafkalite.log.directory import LogDirectory
 from kafkalite.log.directory_checkpoints import DirectoryCheckpoints
 from kafkalite.log.disk_wait import DiskWait
 from kafkalite.log.files import (
+    CLEANER_CHECKPOINT,
     FILES,
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
@@ -26,6 +27,18 @@ from kafkalite.log.opening import open_log
 from kafkalite.wire.errors import KafkaError
 from tests.log.directories import NOW_MS, append, open_directory, opened
 from tests.log.many_logs import MANY, MOST_SECONDS, empty, fill, longest_step_seconds
+
+
+class SyncedFiles(Files):
+    """Notes the files that are written and synced."""
+
+    def __init__(self) -> None:
+        self.synced: list[str] = []
+
+    def write_atomically(self, path: Path, data: bytes, *, sync: bool = True) -> None:
+        if sync:
+            self.synced.append(path.name)
+        super().write_atomically(path, data, sync=sync)
 
 
 def test_checkpoints_are_kafkas(tmp_path: Path) -> None:
@@ -47,6 +60,26 @@ def test_a_damaged_checkpoint_loses_nothing(tmp_path: Path) -> None:
     (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n7\nt 0\n")
     with opened(tmp_path) as directory:
         assert directory.open_log("t", 0, LogConfig()).log_end_offset == 1
+
+
+def test_a_cut_is_told_at_once_and_synced_with_the_next_checkpoint(tmp_path: Path) -> None:
+    (tmp_path / CLEANER_CHECKPOINT).write_text("0\n2\nother 0 4\nt 0 9\n")
+    files = SyncedFiles()
+    checkpoints = DirectoryCheckpoints(tmp_path, files)
+    log = open_log(tmp_path / "t-0", LogConfig(), now_ms=lambda: NOW_MS, open_files=OpenFiles())
+    for _ in range(7):
+        append(log, b"x")
+    checkpoints.opened(("t", 0), log)
+    for end_offset in (7, 5):
+        log.truncate_to(end_offset)
+        lines = (tmp_path / CLEANER_CHECKPOINT).read_text().splitlines()
+        assert lines[2:] == ["other 0 4", f"t 0 {end_offset}"]
+    assert not files.synced
+    for _ in range(2):
+        for write in checkpoints.cleaned():
+            write()
+    assert files.synced == [CLEANER_CHECKPOINT]
+    log.close()
 
 
 def test_only_changed_checkpoints_are_written(tmp_path: Path) -> None:

@@ -65,7 +65,10 @@ from kafkalite.wire.messages.offset_fetch import OffsetFetchRequest, OffsetFetch
 from kafkalite.wire.messages.stored import decode
 from kafkalite.wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment
 
-G = Name("g0")
+# Names stand where the messages have texts: each story has its own for them.
+G: Any = Name("g0")
+T0: Any = Name("t0")
+T1: Any = Name("t1")
 TOPICS = tuple(map(Name, ("t0", "t1", "t2")))
 REBALANCE_MS = 300_000
 
@@ -195,7 +198,7 @@ _going = st.builds(
 )
 _joining = st.builds(
     lambda who, protocols, kind: JoinGroupRequest(
-        group_id=G,  # type: ignore[arg-type]
+        group_id=G,
         session_timeout_ms=SESSION_MS,
         rebalance_timeout_ms=REBALANCE_MS,
         member_id=who[0],
@@ -216,10 +219,10 @@ _assignments = st.lists(
             st.builds(
                 ConsumerProtocolAssignment,
                 assigned_partitions=of(
-                    [AssignedPartition(Name("t0"), [0])],  # type: ignore[arg-type]
-                    [AssignedPartition(Name("t0"), [1])],  # type: ignore[arg-type]
-                    [AssignedPartition(Name("t0"), [0, 1])],  # type: ignore[arg-type]
-                    [AssignedPartition(Name("t1"), [0])],  # type: ignore[arg-type]
+                    [AssignedPartition(T0, [0])],
+                    [AssignedPartition(T0, [1])],
+                    [AssignedPartition(T0, [0, 1])],
+                    [AssignedPartition(T1, [0])],
                     [],
                 ),
             ),
@@ -289,7 +292,7 @@ _asking = st.builds(
     lambda who, epoch, stable: OffsetFetchRequest(
         groups=[
             OffsetFetchRequestGroup(
-                group_id=G,  # type: ignore[arg-type]
+                group_id=G,
                 member_id=who,
                 member_epoch=-1 if who is None else epoch,
                 topics=None,

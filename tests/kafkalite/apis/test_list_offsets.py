@@ -20,6 +20,7 @@ from kafkalite.wire.messages.produce import (
     TopicProduceData,
 )
 from kafkalite.wire.record_batch import Record, build_batch
+from tests.freed_in_steps import most_freed
 from tests.kafkalite.apis.conftest import START
 
 NEWEST = 11
@@ -185,3 +186,11 @@ async def test_many_ends_are_told_at_once_and_many_times_are_not(
     assert [each.partition_index for each in response.topics[0].partitions] == [*range(300)]
     assert not any(each.error_code for each in response.topics[0].partitions)
     assert bool(taken) is not is_at_once
+
+
+def test_what_very_many_topics_leave_is_freed_little_by_little() -> None:
+    found: list_offsets_api.Answers = {
+        f"t{number}": {0: (0, 0, -1, number, 0)} for number in range(4000)
+    }
+    assert most_freed(list_offsets_api._taken(found)) < 2500
+    assert not found

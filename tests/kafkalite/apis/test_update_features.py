@@ -37,6 +37,23 @@ async def test_a_feature_that_is_not_known(client: Any) -> None:
     }
 
 
+async def test_of_very_many_the_last_of_each_counts_up_to_the_first_unknown(client: Any) -> None:
+    def change(name: str, level: int) -> FeatureUpdateKey:
+        return FeatureUpdateKey(feature=name, max_version_level=level, upgrade_type=1)
+
+    many = [change(f"x{number}", number) for number in range(1, 1000)]
+    known = [change("group.version", level) for level in (7, 1)]
+    request = UpdateFeaturesRequest(feature_updates=[*known, *many, change("x1", 9)])
+    answer = await client.ask(request)
+    assert answer.error_message.partition("error: ")[2].startswith(
+        "Invalid update version 9 for feature x1. "
+    )
+    request.feature_updates = known * 300
+    assert (await client.ask(request)).error_code == 0
+    told = await client.ask(request, 1)
+    assert [each.feature for each in told.results] == ["group.version"] * 600
+
+
 async def test_features(client: Any) -> None:
     async def level() -> int | None:
         answer = await client.ask(

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import trio
 
 from kafkalite.client.connecting import Client
 from kafkalite.config import BrokerConfig
 from kafkalite.control.port import ControlPort
+from kafkalite.control.process import ControlledProcess
 from kafkalite.server.listener import StartError
 from kafkalite.testing import broker
 
@@ -44,6 +48,32 @@ def test_a_port_that_is_taken() -> None:
     with pytest.raises(StartError, match=told):
         ControlPort(BrokerConfig({"kafkalite.control.port": port}))
     first.close()
+
+
+async def test_a_port_that_was_given_listens_when_the_cluster_answers(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = free.getsockname()
+    config = BrokerConfig(
+        {
+            "listeners": "PLAINTEXT://127.0.0.1:0",
+            "log.dirs": str(tmp_path),
+            "kafkalite.control.port": str(address[1]),
+        }
+    )
+    with ControlledProcess(config, temporary=False) as process:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address)
+        async with trio.open_nursery() as nursery:
+            await nursery.start(process.serve)
+            socket.create_connection(address).close()
+            process.stop()
+    told = rf"^the control port .*:{address[1]}: .* in use"
+    with (
+        ControlledProcess(config, temporary=False) as process,
+        socket.create_server(address),
+        pytest.raises(StartError, match=told),
+    ):
+        await process.serve()
 
 
 def test_verbs_and_http_are_imported_for_the_first_client() -> None:

@@ -65,7 +65,7 @@ class Run:
 
         self.client.frame = noted  # type: ignore[method-assign]  # each frame is kept
         answer = await self.client.ask(request, version)
-        self.client.frame = frame  # type: ignore[method-assign]
+        self.client.frame = frame  # type: ignore[method-assign]  # as it was
         assert set(error_codes(answer)) <= {ErrorCode.MEMBER_ID_REQUIRED}, answer
         self.answers.append((type(request).__name__, seen[0]))
         return answer

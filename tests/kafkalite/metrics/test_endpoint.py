@@ -10,10 +10,14 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+import trio
 
 import kafkalite
+from kafkalite.broker import Broker
+from kafkalite.config import BrokerConfig
 from kafkalite.server.listener import StartError
 from kafkalite.testing import broker as test_broker
 from tests.kafkalite.scraping import SECONDS
@@ -29,6 +33,43 @@ def test_a_port_in_use_is_said_to_be_that_of_metrics() -> None:
             test_broker({"kafkalite.metrics.port": port}),
         ):
             pass
+
+
+def refuses(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+async def test_a_port_that_was_given_listens_when_the_broker_answers(tmp_path: Path) -> None:
+    """A probe must not wait while data are opened. A free port is not known before, and held."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    config = {"kafkalite.metrics.host": "127.0.0.1", "listeners": "PLAINTEXT://127.0.0.1:0"}
+    for given in (port, 0):
+        asked = {**config, "log.dirs": str(tmp_path), "kafkalite.metrics.port": str(given)}
+        with Broker(BrokerConfig(asked)) as broker:
+            assert broker.metrics is not None
+            found = urlsplit(broker.metrics.url).port or 0
+            assert refuses(found) is bool(given)
+            async with trio.open_nursery() as nursery:
+                await nursery.start(broker.serve)
+                assert not refuses(found)
+                broker.stop()
+
+
+async def test_a_port_that_another_process_took_meanwhile_ends_the_start(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    config = {"listeners": "PLAINTEXT://127.0.0.1:0", "log.dirs": str(tmp_path)}
+    with (
+        Broker(BrokerConfig({**config, "kafkalite.metrics.port": str(port)})) as broker,
+        socket.create_server(("127.0.0.1", port)),
+        pytest.raises(StartError, match=rf"^metrics .*127.0.0.1:{port}"),
+    ):
+        await broker.serve()
 
 
 def run(tmp_path: Path, *arguments: str) -> tuple[dict[str, Any], set[str], str]:

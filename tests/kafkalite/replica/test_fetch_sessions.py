@@ -27,6 +27,7 @@ from kafkalite.wire.messages.fetch import (
     PartitionDataRow,
 )
 from kafkalite.wire.rows import rows_of
+from tests.freed_in_steps import most_freed
 
 NAMES = 12  # the last version with topic names
 IDS = 13  # the first with topic ids
@@ -271,6 +272,13 @@ def test_very_many_partitions_are_taken_in_as_few_are(cache: FetchSessionCache) 
     assert [target.index for target in changed.targets] == list(range(20, 60))
     assert all(target.wanted[2] == 1 for target in changed.targets)
     assert answer(cache.begin(fetch(session_id, 2), IDS))[0] == session_id
+
+
+def test_what_very_many_partitions_leave_is_freed_little_by_little(
+    cache: FetchSessionCache,
+) -> None:
+    request = fetch(wanted=dict.fromkeys(range(8000), 0))
+    assert most_freed(cache.beginning(request, IDS)) < 2500
 
 
 def test_a_session_takes_no_other_request_while_it_is_changed(cache: FetchSessionCache) -> None:

@@ -111,7 +111,7 @@ async def test_a_condition_that_fails_ends_its_own_connection(loop: Loop | None)
         await stream.send_all(framed(FETCH))
         await shelf.parked()
         # A condition that raises, in place of the one that is waited for.
-        shelf.done = lambda: 1 // 0 == 0  # type: ignore[method-assign]
+        shelf.done = lambda: 1 // 0 == 0  # type: ignore[method-assign]  # it raises
         shelf.watchers.check_and_complete()  # by another client, say
         with trio.fail_after(LONG):
             assert await receive_all(stream) == b""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from time import sleep
 
 import pytest
 import trio
@@ -60,6 +61,7 @@ async def test_a_crowd_of_idle_connections_is_closed_little_by_little(
 
     def counting(connection: Connection, reason: str) -> None:
         counted.in_step[-1] += reason == "idle"
+        sleep(0.0002)
         abort(connection, reason)
 
     monkeypatch.setattr(Connection, "abort", counting)

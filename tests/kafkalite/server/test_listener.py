@@ -12,6 +12,7 @@ import pytest
 from kafkalite.config import BrokerConfig
 from kafkalite.server.listener import (
     StartError,
+    begin,
     bind,
     closed_if_cut_short,
     joined,
@@ -73,6 +74,14 @@ def test_a_port_that_is_known_listens_when_it_is_told_to() -> None:
     assert not resting.is_open
     resting.close()
     resting.begin()
+
+
+def test_a_socket_that_listens_may_begin_again() -> None:
+    sock = bind("127.0.0.1", 0, listens=False)
+    for _ in range(2):
+        begin(sock, "metrics")
+        socket.create_connection(sock.getsockname()).close()
+    sock.close()
 
 
 def test_of_two_that_wait_for_a_port_the_second_is_told() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Awaitable, Callable
+from time import sleep
 from typing import Any
 
 import pytest
@@ -13,12 +15,15 @@ from kafkalite.control.faults.rule import When
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import RequestCame, Until
 from kafkalite.faults import count, error
+from kafkalite.server.connection import Connection
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 from kafkalite.wire.messages.metadata import MetadataRequest
 from tests.kafkalite.group_requests import join, sync, with_words
 from tests.kafkalite.longest_turn import longest_turn
+from tests.kafkalite.server.test_connections import Counted
+from tests.kafkalite.until import until
 
 
 async def test_a_cluster_says_how_much_there_is(broker: test_broker, client: Any) -> None:
@@ -38,6 +43,30 @@ async def test_a_cluster_says_how_much_there_is(broker: test_broker, client: Any
     after = await k.describe()
     assert (after.topics, after.records, after.connections, after.resets) == (0, 0, 0, 1)
     assert after.cluster_id == shown.cluster_id
+
+
+async def test_a_reset_cuts_a_crowd_of_connections_little_by_little(
+    broker: test_broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted, abort = Counted(), Connection.abort
+
+    def slowly(connection: Connection, reason: str = "cut") -> None:
+        counted.in_step[-1] += 1
+        sleep(0.0005)
+        abort(connection, reason)
+
+    host, _, port = broker.bootstrap.rpartition(":")
+    silent = [socket.create_connection((host, int(port))) for _ in range(100)]
+    await until(lambda: len(broker._running.connections) == len(silent))
+    monkeypatch.setattr(Connection, "abort", slowly)
+    trio.lowlevel.add_instrument(counted)
+    await broker.asynchronous.reset()
+    trio.lowlevel.remove_instrument(counted)
+    assert sum(counted.in_step) == len(silent)
+    assert max(counted.in_step) <= 20
+    for sock in silent:
+        assert sock.recv(1) == b""
+        sock.close()
 
 
 @pytest.mark.parametrize("keep", [[], ["faults"], ["clock"], ["clock", "faults"]])

@@ -35,7 +35,7 @@ async def test_a_topic_is_made_listed_and_deleted(broker: test_broker) -> None:
     with pytest.raises(Problem, match="Excessively large number of partitions"):
         broker.create_topic("many", 10_001)
     with pytest.raises(Problem, match="partitions is '3'"):
-        broker.create_topic("many", "3")  # type: ignore[arg-type]
+        broker.create_topic("many", "3")  # type: ignore[arg-type]  # it is refused
     await k.delete_topic("t")
     assert await k.topics() == []
     with pytest.raises(Problem, match="no topic 't'"):
