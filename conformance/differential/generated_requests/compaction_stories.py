@@ -132,6 +132,46 @@ class Clean(Step):
 
 
 @dataclass(frozen=True)
+class Rounds(Step):
+    """One round after the other over the same records, with something to clean in each: tombstones
+    and markers stay in one and go in the next.
+
+    The records may be of a transaction that ends, and producers may be forgotten, of which the last
+    batch stays.
+    """
+
+    partition: int
+    pairs: Pairs
+    number: int | None
+    commit: bool
+    keeps_ms: tuple[str, ...]
+    is_forgotten: bool
+
+    def tell(self, clocks: Clocks) -> None:
+        end_all(clocks)
+        Put(
+            self.partition,
+            self.pairs,
+            hours=0,
+            compression=Compression.NONE,
+            number=self.number,
+            is_second=False,
+        ).tell(clocks)
+        if self.number is not None:
+            End(self.number, 4, self.commit, bump=0).tell(clocks)
+        if self.is_forgotten:
+            Forget().tell(clocks)
+        for keep_ms in self.keeps_ms:
+            # Two of them make a segment of one.
+            for _ in range(2):
+                Put(self.partition, FILLING, hours=0, compression=Compression.NONE).tell(clocks)
+            Clean("0", keep_ms, is_seen=True, has_ended=False).tell(clocks)
+
+
+FILLING = (("filling", "f" * 180),)
+
+
+@dataclass(frozen=True)
 class CleanOverdue(Step):
     """A round that no ratio asks for: records have waited for long enough."""
 
@@ -239,6 +279,18 @@ STEPS = (
         )
     ]
     * 4,
+    *[
+        st.builds(
+            Rounds,
+            partition=_partition,
+            pairs=_pairs,
+            number=of(None, *IDS),
+            commit=st.booleans(),
+            keeps_ms=st.lists(of("0", "0", A_DAY_MS), min_size=2, max_size=3).map(tuple),
+            is_forgotten=st.booleans(),
+        )
+    ]
+    * 3,
     st.builds(CleanOverdue, of("1", HALF_AN_HOUR_MS, A_DAY_MS)),
     st.builds(DeleteRecords, _partition, st.integers(-1, 12)),
     st.builds(
