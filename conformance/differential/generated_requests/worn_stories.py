@@ -210,6 +210,7 @@ class AsBefore(Step):
         assert isinstance(producer, Remembering)
         if self.kind == "again":
             producer.init(expected=True)
+            producer.state()
         with producer.as_before(self.back):
             if self.kind in ("init", "again"):
                 producer.init(max(3, self.version), expected=True, other=self.other)
