@@ -209,9 +209,10 @@ class AsBefore(Step):
         producer = clocks.producers[self.number]
         assert isinstance(producer, Remembering)
         if self.kind == "again":
-            producer.init(expected=True)
-            producer.state()
-        with producer.as_before(self.back):
+            for expected in (False, False, True):
+                producer.init(expected=expected)
+                producer.state()
+        with producer.as_before(1 if self.kind == "again" else self.back):
             if self.kind in ("init", "again"):
                 producer.init(max(3, self.version), expected=True, other=self.other)
             elif self.kind == "add":
@@ -350,7 +351,7 @@ STEPS = (
             back=of(0, 0, 1, 1, 1, 2, 3),
             kind=of("init", "again", "again", "commit", "abort", "add"),
             version=of(3, 4, 5),
-            other=often(0, 1, times=5),
+            other=often(0, 1, times=2),
         )
     ]
     * 3,

@@ -28,7 +28,7 @@ class Remembering(Transactions):
     def __init__(self, pair: Pair, topic: str, transactional_id: str, ids: tuple[int, int]) -> None:
         super().__init__(pair, topic, transactional_id)
         self.ids = dict.fromkeys(self.sides, ids)
-        self.before = [self.ids]
+        self.before = [dict(self.ids)]
 
     def take(self, answers: tuple[Any, Any]) -> None:
         super().take(answers)
