@@ -99,11 +99,12 @@ class Compacted(Clocks):
             "all records", *(self._all_records(side, isolation_level) for side in self.pair.sides)
         )
 
-    def _all_records(self, side: Side, isolation_level: int) -> dict[int, list[Any]]:
+    def _all_records(self, side: Side, isolation_level: int) -> dict[str, list[Any]]:
         """The batches of each partition, and the transactions that a consumer leaves out."""
         earliest = side.ask(ApiKey.LIST_OFFSETS, 7, self.ends(EARLIEST))
         offsets = {each.partition_index: each.offset for each in earliest.topics[0].partitions}
-        found: dict[int, list[Any]] = {partition: [] for partition in offsets}
+        kinds = ("batches", "aborted")
+        found: dict[str, list[Any]] = {f"{kind} of {n}": [] for kind in kinds for n in offsets}
         while offsets:
             body = self._fetch(offsets, 1 << 20, isolation_level)
             answer = side.ask(ApiKey.FETCH, 12, body)
@@ -113,10 +114,10 @@ class Compacted(Clocks):
                     del offsets[each.partition_index]
                     continue
                 offsets[each.partition_index] = batches[-1].next_offset
-                of_partition = found[each.partition_index]
-                of_partition += side.names.records(each.records)
-                aborted = side.names.plain(each.aborted_transactions or [])
-                of_partition += [one for one in aborted if one not in of_partition]
+                found[f"batches of {each.partition_index}"] += side.names.records(each.records)
+                aborted = found[f"aborted of {each.partition_index}"]
+                told = map(repr, side.names.plain(each.aborted_transactions or []))
+                aborted[:] = sorted({*aborted, *told})
         return found
 
     def _fetch(
