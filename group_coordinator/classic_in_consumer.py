@@ -119,6 +119,7 @@ class ClassicInConsumer:
         ):
             return JoinGroupResponse(member_id=member_id, error_code=ErrorCode.MEMBER_ID_REQUIRED)
         replaced = group.static_member(instance_id)
+        epoch = group.epoch
         downgrades = (
             replaced is not None
             and replaced.classic is None
@@ -138,7 +139,9 @@ class ClassicInConsumer:
             member = self._consumer.targets.reconcile(
                 changes, member_id, self._owned(subscription), subscription_changed
             )
-        downgrade = self._change.downgrade(group, rebalances=is_stale) if downgrades else None
+        downgrade = None
+        if downgrades:
+            downgrade = self._change.downgrade(group, epoch, rebalances=is_stale)
         return Joined(member, names[0], downgrade)
 
     def carry_out(

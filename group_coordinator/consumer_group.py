@@ -197,10 +197,19 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
     def is_subscribed_to(self, topic: str) -> bool:
         return topic in self.subscribed_topics
 
-    def preferred_assignor(self) -> str | None:
-        """The assignor that most members name; of several the first of a hash table of Java's."""
+    def preferred_assignor(self, member_id: str = "") -> str | None:
+        """The assignor that most members name; of several the first of a hash table of Java's.
+
+        While a member is heard, Kafka takes its vote out and puts it in again: if no other member
+        names the same assignor, that one is the first.
+        """
         votes = Counter(m.server_assignor for m in self.members.values() if m.server_assignor)
-        return max(in_map_order(votes), key=votes.__getitem__, default=None)
+        names = in_map_order(votes)
+        heard = self.members.get(member_id)
+        vote = heard.server_assignor if heard is not None else None
+        if vote and votes[vote] == 1:
+            names.insert(0, vote)
+        return max(names, key=votes.__getitem__, default=None)
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
         member_id = self.member_id_by_instance.get(instance_id or "")

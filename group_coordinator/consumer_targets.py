@@ -101,7 +101,7 @@ class ConsumerTargets:
     ) -> ConsumerMember:
         """Steps 2 and 3. Returns the member as it is then."""
         group, ids = changes.group, TopicIds(self._topics)
-        self._assign(changes, ids)
+        self._assign(changes, ids, member_id)
         member = group.members[member_id]
         if member.is_reconciled_to(group.assignment_epoch) and not subscription_changed:
             return member
@@ -118,10 +118,10 @@ class ConsumerTargets:
             changes.add(consumer_records.current_assignment(group.group_id, updated))
         return group.members[member_id]
 
-    def _assign(self, changes: Changes[ConsumerGroup], ids: TopicIds) -> None:
+    def _assign(self, changes: Changes[ConsumerGroup], ids: TopicIds, member_id: str) -> None:
         group, services = changes.group, self._services
         if group.epoch <= group.assignment_epoch or not new_targets_are_due(services, group):
             return
-        name = group.preferred_assignor() or services.config.group_consumer_assignors[0]
+        name = group.preferred_assignor(member_id) or services.config.group_consumer_assignors[0]
         targets = ASSIGNORS[name](candidates(group, ids), ids.counts(group.subscribed_topics))
         set_targets(services, changes, targets, consumer_records.target)

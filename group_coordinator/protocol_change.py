@@ -209,17 +209,25 @@ class ProtocolChange:
         rejoin."""
         if len(leaving) == len(group.members) or not self.may_downgrade(group, leaving):
             return False
-        self.carry_out(group, self.downgrade(group, leaving, rebalances=True))
+        self.carry_out(group, self.downgrade(group, group.epoch, leaving, rebalances=True))
         return True
 
     def downgrade(
-        self, group: ConsumerGroup, leaving: Sequence[ConsumerMember] = (), *, rebalances: bool
+        self,
+        group: ConsumerGroup,
+        generation_id: int,
+        leaving: Sequence[ConsumerMember] = (),
+        *,
+        rebalances: bool,
     ) -> Downgrade:
         """Make a classic group of the members that stay; `rebalances`: they must rejoin. A thread
-        may do this."""
+        may do this.
+
+        `generation_id` is the group's epoch before the request that leads to this.
+        """
         gone = {member.member_id for member in leaving}
         classic = self._classic_group(
-            group, [m for m in group.members.values() if m.member_id not in gone]
+            group, generation_id, [m for m in group.members.values() if m.member_id not in gone]
         )
         records = [*group.tombstones(), state_log.group_metadata(classic)]
         return Downgrade(classic, records, rebalances)
@@ -237,13 +245,13 @@ class ProtocolChange:
             self._classic.rebalances.begin(classic)
 
     def _classic_group(
-        self, group: ConsumerGroup, members: Sequence[ConsumerMember]
+        self, group: ConsumerGroup, generation_id: int, members: Sequence[ConsumerMember]
     ) -> ClassicGroup:
         classic = ClassicGroup(
             group.group_id,
             now_ms=self._now_ms(),
             state=State.STABLE,
-            generation_id=group.epoch,
+            generation_id=generation_id,
             protocol_type=group.protocol_type,
         )
         for member in members:

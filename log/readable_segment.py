@@ -26,7 +26,13 @@ from kafkalite.log.recent_batches import RecentBatches
 from kafkalite.log.time_index import TimeIndex
 from kafkalite.log.transaction_index import TransactionIndex
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.record_batch import COMPRESSION_MASK, NO_TIMESTAMP, RecordBatch, iterate_records
+from kafkalite.wire.record_batch import (
+    COMPRESSION_MASK,
+    HEADER_BYTES,
+    NO_TIMESTAMP,
+    RecordBatch,
+    iterate_records,
+)
 
 # A search through more than this takes a thread. So many compressed bytes may be 11 MB of records.
 _MOST_BRIEF_RECORDS: Final = 1000
@@ -112,6 +118,11 @@ class ReadableSegment:
         # A thread may read it: the offset is there before the timestamp, which others look at.
         timestamp, self._largest_offset = self.time_index.last()
         self._largest_timestamp = timestamp
+
+    @property
+    def is_only_an_end(self) -> bool:
+        """True if nothing is there but the emptied batch that ends a segment (compaction.py)."""
+        return self.size == HEADER_BYTES and self.largest.timestamp == NO_TIMESTAMP
 
     @property
     def first_timestamp(self) -> int:

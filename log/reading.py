@@ -144,7 +144,8 @@ class LogReader(LogState):
 
         Kafka looks into one segment only, the first with such a record, even if that one was
         deleted with DeleteRecords: then there is none, whatever is behind it. A segment without a
-        time goes by its file's: its time index may be lost, or Kafka's cleaner has emptied it.
+        time goes by its file's: its time index may be lost, or Kafka's cleaner has emptied it. One
+        that our cleaner has emptied is passed over.
         Raises KafkaError(CORRUPT_MESSAGE).
         """
         self.check_online()
@@ -152,7 +153,7 @@ class LogReader(LogState):
             segments = list(self.segments)
             _have_times(segments)
             for segment in segments:
-                if segment.largest_or_modified_ms() >= timestamp:
+                if segment.largest_or_modified_ms() >= timestamp and not segment.is_only_an_end:
                     return segment.find_timestamp(timestamp, self.log_start_offset)
         except OSError as error:
             raise self.storage_error(error) from error

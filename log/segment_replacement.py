@@ -38,13 +38,15 @@ def group_by_size(
     limits = (max_bytes, max_index_bytes, max_index_bytes)
     for i, segment in enumerate(segments):
         last_offset = (segments[i + 1].base_offset if i + 1 < len(segments) else end_offset) - 1
-        own = (segment.size, segment.offset_index.size_bytes, segment.time_index.size_bytes)
+        # Kafka's cleaner leaves nothing there, which goes with its neighbour however large that is.
+        size = 0 if segment.is_only_an_end else segment.size
+        own = (size, segment.offset_index.size_bytes, segment.time_index.size_bytes)
         together = tuple(a + b for a, b in zip(sizes, own, strict=True))
         if (
             group
             and len(group) < MOST_TOGETHER
             and all(a <= b for a, b in zip(together, limits, strict=True))
-            and (not segment.size or group[0].takes_offset(last_offset))
+            and (not size or group[0].takes_offset(last_offset))
         ):
             group.append(segment)
             sizes = together

@@ -11,7 +11,8 @@ import pytest
 from conformance.differential.conftest import both
 from conformance.differential.generated_requests.clock_world import PROPERTIES, Step
 from conformance.differential.generated_requests.telling import limits_of, tell_all
-from conformance.differential.generated_requests.worn_stories import STORIES, Worn
+from conformance.differential.generated_requests.worn_stories import STORIES
+from conformance.differential.generated_requests.worn_world import Worn
 from conformance.differential.test_generated import Seeded, seeded
 from conformance.differential.worn_producers import place, prepare
 from conformance.harness.broker import Broker

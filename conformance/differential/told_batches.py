@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kafkalite.wire.record_batch import RecordBatch, iterate_records
+from kafkalite.wire.record_batch import NO_TIMESTAMP, RecordBatch, iterate_records
 
 BATCH_HEADER_BYTES = 61
 _A_TIME = "a time"
+
+
+def only_ends_a_segment(batch: RecordBatch) -> bool:
+    """True for what kafkalite's cleaner leaves of a segment's last batch, so that no gap follows.
+
+    Apache Kafka's cleaner leaves nothing there, unless its round ends with it (log/compaction.py).
+    """
+    return not batch.record_count and batch.max_timestamp == NO_TIMESTAMP
 
 
 def told(batch: RecordBatch, named: Callable[[str, Any], Any]) -> dict[str, Any]:

@@ -54,6 +54,29 @@ async def test_the_assignor_that_most_members_name_is_used(autojump_clock, world
     assert described.assignor_name == "range"
 
 
+@pytest.mark.parametrize(("name", "other"), [("range", "uniform"), ("uniform", "range")])
+async def test_of_as_many_votes_that_of_the_member_that_is_heard_counts(
+    autojump_clock, world, name, other
+):
+    """Range gives the first partitions to the first id, and uniform leaves them to who has them."""
+    before = world.consumer(assignor=other)
+    before.member_id = "b"
+    await before.beat()
+    heard = world.consumer(assignor=name)
+    heard.member_id = "a"
+    await heard.beat()
+    given = orders(0, 1) if name == "range" else orders(2, 3)
+    assert world.group().targets["a"] == {world.topics.topic_id("orders"): {i for _, i in given}}
+    assert (await world.describe_consumer()).assignor_name == "uniform"
+
+
+async def test_as_many_votes_of_several_members_are_for_uniform(autojump_clock, world):
+    for name in ("uniform", "uniform", "range", "range"):
+        consumer = world.consumer(assignor=name)
+        await consumer.beat()
+    assert world.group().preferred_assignor(consumer.member_id) == "uniform"
+
+
 async def test_subscriptions_may_differ(autojump_clock, world):
     world.set_partitions("payments", 4)
     both = world.consumer(topics=["orders", "payments"])

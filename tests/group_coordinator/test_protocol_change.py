@@ -142,13 +142,15 @@ async def test_a_static_consumer_may_come_back_as_a_classic_member(autojump_cloc
 async def test_a_static_consumer_back_for_other_topics_makes_the_group_rejoin(
     autojump_clock, world
 ):
-    """The assignment is stale then: Apache Kafka neither computes another nor names an epoch."""
+    """The assignment is stale then: Apache Kafka neither computes another nor names an epoch. The
+    generation is the epoch before."""
     new = world.consumer(instance_id="one", topics=["other"])
     await new.beat()
+    epoch = world.group().epoch
     old = classic(world, group_instance_id="one")
     response = await old.join()
     assert (response.error_code, response.generation_id) == (ErrorCode.NONE, 0)
-    assert world.group().group_type == "classic"
+    assert (world.group().group_type, world.group().generation_id) == ("classic", epoch)
     assert await world.state() == "PreparingRebalance"
 
 

@@ -10,6 +10,7 @@ from kafkalite.log.page_cache import NotBrief, cached_only
 from kafkalite.log.transaction_index import TransactionIndex
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches
+from tests.log.compacted import COMPACT, clean, put
 from tests.log.conftest import Disk
 from tests.log.many_segments import COUNT, counted, many_segments
 from tests.log.producing import Producer, aborted
@@ -383,3 +384,13 @@ def test_transactions_are_looked_for_only_in_segments_that_have_some(
         if is_clean:  # recovery makes the index again
             (index,) = (disk.root / "topic-0").glob("*.txnindex")
             index.unlink()
+
+
+def test_by_timestamp_behind_a_segment_that_the_cleaner_has_emptied(disk: Any) -> None:
+    """Its file is younger than all records, and it has none."""
+    log = disk.log(config=COMPACT)
+    for value in (b"old", b"new", b"active"):
+        put(disk, log, (b"a", value * 50))
+    clean(log)
+    assert log.segments.first.is_only_an_end
+    assert log.offset_for_timestamp(disk.now_ms) == (disk.now_ms, 1, 0)

@@ -14,8 +14,8 @@ from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.segment import LogSegment
 from kafkalite.log.segment_replacement import MOST_TOGETHER, group_by_size, replace_segments
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.record_batch import Record, RecordBatch, build_batch
-from tests.log.compacted import COMPACT, kept, put
+from kafkalite.wire.record_batch import HEADER_BYTES, Record, RecordBatch, build_batch
+from tests.log.compacted import COMPACT, clean, kept, put
 from tests.log.faults import FaultyFiles
 
 
@@ -35,6 +35,17 @@ def test_segments_are_grouped_by_size(disk: Any) -> None:
     assert grouped(total, 8, 30) != [segments]
     assert grouped(total, 10**6, 2**31 + 1) == [segments[:-1], segments[-1:]]
     assert [*group_by_size([], total, 10**6, 30)] == []
+
+
+def test_a_segment_without_records_goes_with_its_neighbour(disk: Any) -> None:
+    """Its last batch only keeps the end of its offsets, and counts for nothing."""
+    log = disk.log(config=COMPACT)
+    for value in (b"old", b"new", b"active"):
+        put(disk, log, (b"a", value * 50))
+    clean(log)
+    segments = list(log.segments)[:-1]
+    assert [segment.size for segment in segments] == [HEADER_BYTES, segments[1].size]
+    assert [*group_by_size(segments, segments[1].size, 10**6, 30)] == [segments]
 
 
 def test_not_too_many_segments_are_replaced_in_one_go(disk: Any) -> None:

@@ -116,8 +116,8 @@ class Clocks:
             each.offsets(require_stable=True)
         self.producers[0].producers()
         for isolation_level in (0, 1):
-            self.producers[0].fetch_within(1 << 20, 1 << 20, isolation_level=isolation_level)
-        for timestamp in (EARLIEST, LARGEST, EARLIEST_LOCAL, TIMESTAMP - HOUR_MS, TIMESTAMP):
+            self.read_all(isolation_level)
+        for timestamp in (EARLIEST, LARGEST, EARLIEST_LOCAL, *self.times()):
             self.pair.ask(ApiKey.LIST_OFFSETS, 9, self.ends(timestamp))
         for isolation_level in (0, 1):
             self.pair.ask(ApiKey.LIST_OFFSETS, 9, self.ends(LATEST, isolation_level))
@@ -128,6 +128,13 @@ class Clocks:
         topics = [OffsetForLeaderTopic(topic=self.topic, partitions=asked)]
         request = OffsetForLeaderEpochRequest(replica_id=-1, topics=topics)
         self.pair.ask(ApiKey.OFFSET_FOR_LEADER_EPOCH, 4, request)
+
+    def times(self) -> tuple[int, ...]:
+        """The times that are looked up."""
+        return TIMESTAMP - HOUR_MS, TIMESTAMP
+
+    def read_all(self, isolation_level: int) -> None:
+        self.producers[0].fetch_within(1 << 20, 1 << 20, isolation_level=isolation_level)
 
 
 class Step:

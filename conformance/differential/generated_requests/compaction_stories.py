@@ -29,7 +29,11 @@ from conformance.differential.generated_requests.clock_world import (
     See,
     Step,
 )
-from conformance.differential.generated_requests.compaction_world import Compacted
+from conformance.differential.generated_requests.compaction_world import (
+    MIN_LAG,
+    NEVER,
+    Compacted,
+)
 from conformance.differential.generated_requests.vocabulary import of, often
 from conformance.differential.transactional import TIMESTAMP
 from kafkalite.wire.api_keys import ApiKey
@@ -132,6 +136,51 @@ class Clean(Step):
 
 
 @dataclass(frozen=True)
+class Rounds(Step):
+    """One round after the other over the same records, with something to clean in each: tombstones
+    and markers stay in one and go in the next.
+
+    The records may be of a transaction that ends, and producers may be forgotten, of which the last
+    batch stays.
+    """
+
+    partition: int
+    pairs: Pairs
+    number: int | None
+    version: int
+    commit: bool
+    keeps_ms: tuple[str, ...]
+    is_forgotten: bool
+
+    def tell(self, clocks: Clocks) -> None:
+        end_all(clocks)
+        Put(
+            self.partition,
+            self.pairs,
+            hours=0,
+            compression=Compression.NONE,
+            number=self.number,
+            is_second=False,
+        ).tell(clocks)
+        if self.number is not None:
+            End(self.number, self.version, self.commit, bump=0).tell(clocks)
+        if self.is_forgotten:
+            Forget().tell(clocks)
+        for keep_ms in self.keeps_ms:
+            fill(self.partition, clocks)
+            Clean("0", keep_ms, is_seen=True, has_ended=False).tell(clocks)
+
+
+FILLING = (("filling", "f" * 180),)
+
+
+def fill(partition: int, clocks: Clocks) -> None:
+    """Have something to clean: two of them make a segment of one."""
+    for _ in range(2):
+        Put(partition, FILLING, hours=0, compression=Compression.NONE).tell(clocks)
+
+
+@dataclass(frozen=True)
 class CleanOverdue(Step):
     """A round that no ratio asks for: records have waited for long enough."""
 
@@ -139,16 +188,22 @@ class CleanOverdue(Step):
 
     def tell(self, clocks: Clocks) -> None:
         assert isinstance(clocks, Compacted)
-        for name, value in (
+        fill(PARTITIONS[0], clocks)
+        # The lags must be in order after each change.
+        begin = (
             ("min.cleanable.dirty.ratio", "1"),
+            (MIN_LAG, "0"),
             ("max.compaction.lag.ms", self.max_lag_ms),
-        ):
-            clocks.configure(TOPIC_RESOURCE, name, value, clocks.topic)
-        clocks.clean("0")
-        for name, value in (
-            ("max.compaction.lag.ms", str(2**63 - 1)),
+        )
+        end = (
+            ("max.compaction.lag.ms", NEVER),
+            (MIN_LAG, NEVER),
             ("min.cleanable.dirty.ratio", "0"),
-        ):
+        )
+        for name, value in begin:
+            clocks.configure(TOPIC_RESOURCE, name, value, clocks.topic)
+        clocks.pass_time(clocks.seen_of_cleaner)
+        for name, value in end:
             clocks.configure(TOPIC_RESOURCE, name, value, clocks.topic)
         clocks.see()
 
@@ -239,6 +294,19 @@ STEPS = (
         )
     ]
     * 4,
+    *[
+        st.builds(
+            Rounds,
+            partition=_partition,
+            pairs=_pairs,
+            number=of(None, *IDS),
+            version=of(4, 5),
+            commit=st.booleans(),
+            keeps_ms=st.lists(of("0", "0", A_DAY_MS), min_size=2, max_size=3).map(tuple),
+            is_forgotten=st.booleans(),
+        )
+    ]
+    * 3,
     st.builds(CleanOverdue, of("1", HALF_AN_HOUR_MS, A_DAY_MS)),
     st.builds(DeleteRecords, _partition, st.integers(-1, 12)),
     st.builds(

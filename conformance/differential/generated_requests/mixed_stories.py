@@ -262,7 +262,7 @@ _leaving = st.builds(
         max_size=2,
     ),
 )
-_committing = st.builds(
+committing = st.builds(
     OffsetCommitRequest,
     group_id=st.just(G),
     generation_id_or_member_epoch=_epoch,
@@ -350,7 +350,7 @@ STEPS: tuple[SearchStrategy[Step], ...] = (
     *[_steps(ApiKey.SYNC_GROUP, (3, 5, 5), _syncing)] * 5,
     *[_steps(ApiKey.HEARTBEAT, (3, 4), _beating)] * 4,
     *[_steps(ApiKey.LEAVE_GROUP, (3, 5), _leaving)] * 2,
-    *[_steps(ApiKey.OFFSET_COMMIT, (8, 9), _committing)] * 2,
+    *[_steps(ApiKey.OFFSET_COMMIT, (8, 9), committing)] * 2,
     _steps(ApiKey.OFFSET_FETCH, (9,), _asking),
     _steps(ApiKey.OFFSET_DELETE, (0,), _deleting_offsets),
     _steps(
@@ -367,7 +367,7 @@ STEPS: tuple[SearchStrategy[Step], ...] = (
 )
 
 
-def _by_range(story: list[Step]) -> list[Step]:
+def by_range(story: list[Step]) -> list[Step]:
     """With one assignor, for brokers make up the ids of classic members: uniform goes by the order
     of a hash table of ids."""
     return [
@@ -380,6 +380,6 @@ def _by_range(story: list[Step]) -> list[Step]:
 
 _modern_only = st.one_of(*(each for each in STEPS if each not in _CLASSIC))
 STORIES = st.one_of(
-    st.lists(st.one_of(*STEPS), min_size=30, max_size=80).map(_by_range),
+    st.lists(st.one_of(*STEPS), min_size=30, max_size=80).map(by_range),
     st.lists(_modern_only, min_size=30, max_size=80),
 )

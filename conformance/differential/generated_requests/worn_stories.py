@@ -5,8 +5,7 @@ at other levels in between.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
@@ -20,60 +19,21 @@ from conformance.differential.generated_requests.clock_world import (
     See,
     Step,
 )
-from conformance.differential.generated_requests.telling import Enough
 from conformance.differential.generated_requests.vocabulary import of, often
-from conformance.differential.prepared import Ids
-from conformance.differential.transactional import Transactions
+from conformance.differential.generated_requests.worn_world import (
+    HIGHEST,
+    OFFSETS,
+    OFFSETS_PARTITIONS,
+    Remembering,
+    Worn,
+)
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.list_transactions import ListTransactionsRequest
-from kafkalite.wire.messages.update_features import FeatureUpdateKey, UpdateFeaturesRequest
 from kafkalite.wire.messages.write_txn_markers import (
     WritableTxnMarker,
     WritableTxnMarkerTopic,
     WriteTxnMarkersRequest,
 )
-
-HIGHEST = 2
-DOWN, UP = 2, 1
-
-
-@dataclass
-class Worn(Clocks):
-    """Two transactional ids of those that were prepared; `left` are those that no story had."""
-
-    ids: Ids
-    left: Iterator[str]
-    level: int = field(default=HIGHEST)
-
-    def open(self) -> None:
-        self.open_topic()
-        self.finalize(HIGHEST)
-        self.producers = {}
-        for number in IDS:
-            name = next(self.left, None)
-            if name is None:
-                raise Enough
-            self.producers[number] = producer = Transactions(self.pair, self.topic, name)
-            producer.ids = dict.fromkeys(self.pair.sides, self.ids[name])
-
-    def at_level(self, version: int, older: int) -> int:
-        """The version, or the last one of the first generation at a level that knows no other.
-
-        A client goes by the level. Of one that does not Apache Kafka refuses all that comes later,
-        until it starts again.
-        """
-        return version if self.level else min(version, older)
-
-    def finalize(self, level: int) -> None:
-        """Finalize transaction.version at a level."""
-        kind = DOWN if level < self.level else UP
-        update = FeatureUpdateKey(
-            feature="transaction.version", max_version_level=level, upgrade_type=kind
-        )
-        request = UpdateFeaturesRequest(feature_updates=[update])
-        self.pair.ask(ApiKey.UPDATE_FEATURES, 1, request)
-        self.pair.settle()
-        self.level = level
 
 
 @dataclass(frozen=True)
@@ -154,6 +114,8 @@ class Mark(Step):
     other: int
     coordinator_epoch: int
     generation: int
+    topic: str = ""
+    """The story's, unless it is another."""
 
     def tell(self, clocks: Clocks) -> None:
         producer = clocks.producers[self.number]
@@ -161,7 +123,7 @@ class Mark(Step):
         def body(side: Side) -> WriteTxnMarkersRequest:
             producer_id, epoch = producer.ids[side]
             topic = WritableTxnMarkerTopic(
-                name=clocks.topic, partition_indexes=list(self.partitions)
+                name=self.topic or clocks.topic, partition_indexes=list(self.partitions)
             )
             marker = WritableTxnMarker(
                 producer_id=producer_id + self.other,
@@ -233,6 +195,107 @@ class Repeat(Step):
 
 
 @dataclass(frozen=True)
+class AsBefore(Step):
+    """A client asks as the producer that it was, which is not the last, or asks again."""
+
+    number: int
+    back: int
+    kind: str
+    version: int
+    other: int
+
+    def tell(self, clocks: Clocks) -> None:
+        assert isinstance(clocks, Worn)
+        producer = clocks.producers[self.number]
+        assert isinstance(producer, Remembering)
+        if self.kind == "again":
+            for expected in (False, False, True):
+                producer.init(expected=expected)
+                producer.state()
+        with producer.as_before(1 if self.kind == "again" else self.back):
+            if self.kind in ("init", "again"):
+                producer.init(max(3, self.version), expected=True, other=self.other)
+            elif self.kind == "add":
+                producer.add(clocks.at_level(self.version, 3), other=self.other)
+            else:
+                producer.end(
+                    clocks.at_level(self.version, 4), self.kind == "commit", other=self.other
+                )
+        producer.state()
+
+
+@dataclass(frozen=True)
+class MarkOpen(Step):
+    """An administrator ends a transaction that has just begun, in a partition, or its offsets."""
+
+    number: int
+    partition: int
+    commit: bool
+    bump: int
+    generation: int
+    has_offsets: bool
+
+    def tell(self, clocks: Clocks) -> None:
+        assert isinstance(clocks, Worn)
+        producer = clocks.producers[self.number]
+        for _ in range(2):
+            producer.init()
+            producer.state()
+        if self.has_offsets:
+            CommitOffsets(self.number, is_second=False, bump=0, offset=7).tell(clocks)
+            topic, partitions = OFFSETS, tuple(range(OFFSETS_PARTITIONS))
+        else:
+            Produce(self.number, self.partition, 1, is_second=False, bump=0, more=0).tell(clocks)
+            topic, partitions = "", (self.partition,)
+        Mark(
+            self.number,
+            partitions,
+            2,
+            self.commit,
+            self.bump,
+            other=0,
+            coordinator_epoch=0,
+            generation=self.generation,
+            topic=topic,
+        ).tell(clocks)
+        for require_stable in (False, True):
+            producer.offsets(require_stable=require_stable)
+
+
+@dataclass(frozen=True)
+class Stray(Step):
+    """A producer that a partition does not know, or has forgotten, begins with any sequence, and
+    then with one before it."""
+
+    number: int
+    partition: int
+    is_second: bool
+    sequences: tuple[int, ...]
+
+    def tell(self, clocks: Clocks) -> None:
+        producer = clocks.producers[self.number]
+        for _ in range(2):
+            producer.init()
+            producer.state()
+        Forget().tell(clocks)
+        for more in self.sequences:
+            Produce(self.number, self.partition, 1, self.is_second, bump=0, more=more).tell(clocks)
+
+
+@dataclass(frozen=True)
+class Plain(Step):
+    """A record outside of the transaction, by its producer."""
+
+    number: int
+    partition: int
+
+    def tell(self, clocks: Clocks) -> None:
+        producer = clocks.producers[self.number]
+        sequence = producer.next_sequence(self.partition)
+        producer.produce(12, sequence=sequence, partition=self.partition, transactional=False)
+
+
+@dataclass(frozen=True)
 class Listed(Step):
     states: tuple[str, ...]
 
@@ -281,6 +344,40 @@ STEPS = (
     st.builds(Wear, _number, st.booleans(), st.integers(1, 6)),
     st.builds(Repeat, _number, of(3, 4, 5), st.booleans(), st.booleans()),
     st.builds(Listed, of((), ("Ongoing",), ("CompleteCommit", "Empty"))),
+    *[
+        st.builds(
+            AsBefore,
+            number=_number,
+            back=of(0, 0, 1, 1, 1, 2, 3),
+            kind=of("init", "again", "again", "commit", "abort", "add"),
+            version=of(3, 4, 5),
+            other=often(0, 1, times=2),
+        )
+    ]
+    * 3,
+    *[
+        st.builds(
+            MarkOpen,
+            number=_number,
+            partition=_partition,
+            commit=st.booleans(),
+            bump=of(0, 0, 0, -1),
+            generation=of(0, 1, 2, 2),
+            has_offsets=st.booleans(),
+        )
+    ]
+    * 2,
+    *[
+        st.builds(
+            Stray,
+            number=_number,
+            partition=_partition,
+            is_second=st.booleans(),
+            sequences=of((5, 3), (0, -1), (100, 0, 50), (0, 0, -2, -1)),
+        )
+    ]
+    * 2,
+    st.builds(Plain, _number, _partition),
     st.builds(Finalize, of(1, 2, 2)),
     st.builds(Forget),
     _number.flatmap(

@@ -38,9 +38,14 @@ def produce(asked: Asked) -> Steps[Verdict]:
     return (yield from _PRODUCE_TOPICS(asked))
 
 
+def _written_topic(asked: Asked, element: Any) -> str | None:
+    """None if nothing is written to the topic: it is in no response, and no error of acks=0."""
+    return topic_by_name_or_id(asked, element) if element.partition_data else None
+
+
 _PRODUCE_TOPICS: Final = Each(
     need(Operation.WRITE, ResourceType.TOPIC),
-    topic_by_name_or_id,
+    _written_topic,
     Place.AS_ASKED,
     refused_once=True,
 )

@@ -63,6 +63,14 @@ async def test_produce_needs_write_on_the_topic(users: Users, version: int) -> N
     assert (written.error_code, written.base_offset) == (0, 0)
 
 
+@pytest.mark.parametrize("version", [9, 12])
+def test_a_topic_that_nothing_is_written_to_is_not_asked_for(version: int) -> None:
+    """Apache Kafka looks at partitions: of a topic without any it says nothing."""
+    request = ProduceRequest(None, 0, 1000, [TopicProduceData(name="secret", partition_data=[])])
+    verdict = at_once(produce(asked(ApiKey.PRODUCE, request, version=version)))
+    assert (verdict.request, verdict.finish) == (request, None)
+
+
 def written(transactional_id: str | None, *names: str, **settings: Any) -> ProduceRequest:
     records = batch(b"v", producer_id=1, producer_epoch=0, base_sequence=0, **settings)
     topics = [
