@@ -309,7 +309,7 @@ def main(arguments: list[str]) -> int:
     except ImportError as error:
         return _refuse(f"{error.name} is not installed: pip install 'kafkalite[spark]'")
     from kafkalite.spark.errors import SparkSourceError
-    from kafkalite.spark.pipelines.errors import PipelineError
+    from kafkalite.spark.pipelines.errors import PipelineError, told
 
     try:
         result: int = flags.run(flags)
@@ -317,8 +317,7 @@ def main(arguments: list[str]) -> int:
     except (PipelineError, SparkSourceError) as error:
         return _refuse(str(error))
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _refuse(f"{where}{error.strerror or error}")
+        return _refuse(told(error))
     except KeyboardInterrupt:
         return _refuse("interrupted; the same command goes on where it can")
 

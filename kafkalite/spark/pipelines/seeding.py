@@ -11,6 +11,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from kafkalite.spark.decode import MAX_TIMESTAMP_MS
 from kafkalite.spark.pipelines.columns import Columns
 from kafkalite.spark.pipelines.delivery import Delivery
 from kafkalite.spark.pipelines.errors import PipelineError
@@ -138,6 +139,10 @@ def _plan(
     """The parts of the input, and how many rows it has, if that is known."""
     if generate < 0 or value_bytes < 0:
         raise PipelineError(f"{min(generate, value_bytes)} is no number of records or bytes")
+    if abs(columns.timestamp_ms) > MAX_TIMESTAMP_MS:
+        raise PipelineError(
+            f"{columns.timestamp_ms} is too far: milliseconds since 1970 are wanted"
+        )
     if bool(inputs) == bool(generate):
         raise PipelineError("either files are named, or a number of records to generate")
     parts: list[Part] = []

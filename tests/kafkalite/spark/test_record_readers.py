@@ -85,6 +85,22 @@ def test_bounds_leave_out_what_is_not_there(way: Access) -> None:
     assert way.bounds([], Isolation.READ_UNCOMMITTED) == {}
 
 
+def test_bounds_leave_out_what_is_deleted_meanwhile(
+    way: Access, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deleted after it was looked for: asked about, and not there."""
+    there = way.partitions(["t"])
+    gone = ("x", 0)
+    if isinstance(way, NetworkAccess):
+        looks = iter([[*there, gone], there])
+        monkeypatch.setattr(way, "_there", lambda _: next(looks))
+    else:
+        places = {**way._look(), gone: way._look()["t", 0]}
+        monkeypatch.setattr(way, "_look", lambda: places)
+    found = way.bounds([*there, gone], Isolation.READ_UNCOMMITTED)
+    assert found == {("t", 0): Bounds(1, 3), ("t", 1): Bounds(0, 0)}
+
+
 def test_offsets_are_found_by_time(way: Access) -> None:
     def offset(time: int) -> int:
         return way.offsets_for_times({("t", 0): time})[("t", 0)]

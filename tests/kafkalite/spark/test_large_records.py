@@ -1,0 +1,101 @@
+"""Large records, and inputs that do not fit: pieces that a task can hold, and one sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from kafkalite.spark import segment_files
+from kafkalite.spark.pipelines import (
+    Columns,
+    PipelineError,
+    archive,
+    archiving,
+    input_files,
+    replay,
+    seed,
+)
+from kafkalite.spark.pipelines.manifest import Manifest
+from tests.kafkalite.spark.local_spark import LocalSpark
+
+SPARK = LocalSpark()
+
+
+def generated(data_dir: Path, count: int) -> Any:
+    columns = Columns(value="value", key="key", timestamp="timestamp", timestamp_ms=10**12)
+    to = {"topic": "t", "data_dir": data_dir, "columns": columns, "spark": SPARK}
+    return seed(generate=count, value_bytes=1000, **to)
+
+
+def test_large_records_make_smaller_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task holds one in memory, and Arrow has no column of more than 2 GiB."""
+    data_dir, root = tmp_path / "data", tmp_path / "archive"
+    seeded = generated(data_dir, 5000)
+    monkeypatch.setattr(segment_files, "CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr(archiving, "_RANGE_BYTES", 1_500_000)
+    monkeypatch.setattr(archiving, "_RANGE_OFFSETS", 2500)
+    archived = archive(root, data_dir=data_dir, spark=SPARK)
+    ranges = Manifest.load(root).topics["t"].partitions[0]
+    assert all(0 < each.rows <= 2100 for each in ranges)
+    assert [each.start for each in ranges[1:]] == [each.end for each in ranges[:-1]]
+    assert 2500 in [each.start for each in ranges]
+    assert len(list(root.rglob("*.parquet"))) == len(ranges)
+    replayed = replay(root, topic="t", data_dir=tmp_path / "again", spark=SPARK)
+    assert archived.partitions == replayed.partitions == seeded.partitions
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told by the task that met it, and the next run goes on."""
+    data_dir, root = tmp_path / "data", tmp_path / "archive"
+    generated(data_dir, 1000)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "a.parquet")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(pa.parquet, "write_table", full)
+        with pytest.raises(PipelineError, match=r"^a\.parquet: No space left on device$"):
+            archive(root, data_dir=data_dir, spark=SPARK)
+    assert archive(root, data_dir=data_dir, spark=SPARK).rows == 1000
+
+
+def test_a_time_that_spark_cannot_hold_is_refused(tmp_path: Path) -> None:
+    """Where a column has nanoseconds nothing of Spark could read the topic."""
+    path, data_dir = tmp_path / "rows.parquet", tmp_path / "data"
+    pa.parquet.write_table(pa.table({"at": [1, 1_700_000_000_000_000_000]}), path)
+    columns = Columns(timestamp="at")
+    with pytest.raises(PipelineError, match="'at' has the time 1700000000000000000, which is too"):
+        seed([path], topic="t", data_dir=data_dir, columns=columns, spark=SPARK)
+
+
+def test_large_rows_make_smaller_parts_and_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "rows.parquet"
+    value = pa.array([bytes([i % 256]) * 1000 for i in range(400)])
+    pa.parquet.write_table(pa.table({"v": value}), path, row_group_size=50, use_dictionary=False)
+    monkeypatch.setattr(input_files, "_PART_BYTES", 100_000)
+    monkeypatch.setattr(input_files, "_STEP_BYTES", 10_000)
+    parts = input_files.split(str(path), "parquet")[1]
+    assert [each.row_groups for each in parts] == [(i, i + 1) for i in range(0, 8, 2)]
+    assert [table.num_rows for table in parts[0].tables()] == [9] * 11 + [1]
+    made = input_files.generated_parts(250, 1, 1000, 0)
+    assert [each.count for each in made] == [100, 100, 50]
+    assert {table.num_rows for table in made[0].tables()} == {10}
+
+
+@pytest.mark.parametrize("folder", ["_temporary/0", "_delta_log", ".hidden"])
+def test_folders_that_hold_no_rows_are_passed_over(tmp_path: Path, folder: str) -> None:
+    """Unfinished files of Spark, and the log of a Delta table."""
+    table = tmp_path / "_table"  # the folder that was named may have any name
+    for inside in ("date=2026-01-01", folder):
+        (table / inside).mkdir(parents=True)
+        (table / inside / "0.json").write_text("{}")
+    found = input_files.find_files([table])
+    assert found == [(str(table / "date=2026-01-01/0.json"), "json")]
