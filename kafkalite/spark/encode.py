@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkalite.spark.errors import SparkSourceError
 from kafkalite.wire.compression import Compression, compress
 from kafkalite.wire.record_batch import (
     LOG_APPEND_TIME_FLAG,
@@ -223,7 +224,8 @@ def _join(
 
 
 def _headers(headers: pa.Array | None, count: int) -> pa.Array:
-    """For each row the number of headers, and the headers, as they stand in a record."""
+    """For each row the number of headers, and the headers, as they stand in a record. Raises
+    SparkSourceError."""
     none = varints(np.zeros(1, np.int64))[0]
     if headers is None:
         return pa.repeat(none, count)
@@ -235,6 +237,8 @@ def _headers(headers: pa.Array | None, count: int) -> pa.Array:
     flat = headers.flatten()
     names = _binary(flat.field("key") if flat.null_count == 0 else pc.struct_field(flat, "key"))
     values = _binary(pc.struct_field(flat, "value"))
+    if names.null_count:
+        raise SparkSourceError("a header has no key: a record's headers have one each")
     each = pc.binary_join_element_wise(
         varints(_lengths(names, 0)),
         names,
