@@ -139,7 +139,9 @@ class DirectoryAccess:
         return self._places
 
     def _place(self, partition: TopicPartition) -> Path:
-        if partition not in self._places and partition not in self._look():
+        if partition not in self._places:  # a task looks for its own one, among thousands perhaps
+            self._places |= find_replicas(self._paths, partition)
+        if partition not in self._places:
             where = ", ".join(map(str, self._paths))
             raise UnknownTopic(f"{where} has no partition {partition[1]} of topic {partition[0]!r}")
         return self._places[partition][0]

@@ -7,12 +7,14 @@ however the tasks ran.
 
 from __future__ import annotations
 
+import fcntl
+import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +24,8 @@ from kafkalite.spark.encode import EncodedBatch, encode_batches
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches
+
+_LOCK: Final = "_lock"
 
 
 class Piece(NamedTuple):
@@ -116,7 +120,21 @@ def codec_named(name: str) -> Compression:
 @contextmanager
 def temporary_directory(pipeline: str, data_dir: str | Path | None) -> Iterator[Path]:
     """The folder where pieces lie for a while: on the disk they are meant for, outside of the
-    logs."""
-    near = None if data_dir is None else Path(data_dir).resolve().parent
-    with tempfile.TemporaryDirectory(prefix=f".kafkalite-{pipeline}-", dir=near) as name:
+    logs. Those of runs that were killed are removed."""
+    near = Path(tempfile.gettempdir()) if data_dir is None else Path(data_dir).resolve().parent
+    prefix = f".kafkalite-{pipeline}-"
+    for left in near.glob(f"{prefix}*"):
+        _remove_unless_held(left)
+    with (
+        tempfile.TemporaryDirectory(prefix=prefix, dir=near) as name,
+        (Path(name) / _LOCK).open("w") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
         yield Path(name)
+
+
+def _remove_unless_held(left: Path) -> None:
+    """The lock of a run that was killed can be had."""
+    with suppress(OSError), (left / _LOCK).open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(left)

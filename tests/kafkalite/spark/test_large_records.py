@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from kafkalite.spark.pipelines import (
     seed,
 )
 from kafkalite.spark.pipelines.manifest import Manifest
+from kafkalite.spark.pipelines.pieces import temporary_directory
 from tests.kafkalite.spark.local_spark import LocalSpark
 
 SPARK = LocalSpark()
@@ -88,6 +90,19 @@ def test_large_rows_make_smaller_parts_and_steps(
     made = input_files.generated_parts(250, 1, 1000, 0)
     assert [each.count for each in made] == [100, 100, 50]
     assert {table.num_rows for table in made[0].tables()} == {10}
+
+
+def test_pieces_of_a_run_that_was_killed_are_removed(tmp_path: Path) -> None:
+    """By the next run beside them; those of one that is alive stay."""
+    ended = tmp_path / ".kafkalite-seed-ended"
+    with temporary_directory("seed", tmp_path / "one") as alive:
+        shutil.copytree(alive, ended)
+        (ended / "0.batches").touch()
+        (tmp_path / ".kafkalite-seed-of-somebody").mkdir()
+        with temporary_directory("seed", tmp_path / "other") as second:
+            assert alive.exists()
+            assert second.parent == alive.parent == tmp_path
+    assert [each.name for each in tmp_path.iterdir()] == [".kafkalite-seed-of-somebody"]
 
 
 @pytest.mark.parametrize("folder", ["_temporary/0", "_delta_log", ".hidden"])

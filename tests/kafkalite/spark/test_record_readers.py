@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from kafkalite.spark import record_readers
 from kafkalite.spark.data_directory import Bounds, Isolation
 from kafkalite.spark.errors import UnknownTopic
 from kafkalite.spark.options import read_options
 from kafkalite.spark.record_readers import Access, DirectoryAccess, NetworkAccess
+from kafkalite.spark.replicas import Places, find_replicas
 from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
 from tests.kafkalite.spark.filled_topic import BATCH, BATCHES, PARTITION
@@ -74,6 +76,22 @@ def test_partitions_are_found_without_internal_ones(way: Access) -> None:
     assert way.partitions(["t"]) == [("t", 0), ("t", 1)]
     with pytest.raises(UnknownTopic, match="there is no topic 'x'"):
         way.partitions(["t", "x"])
+
+
+def test_a_task_looks_for_its_own_partition(way: Access, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among thousands, each of which has a task."""
+    asked: list[object] = []
+
+    def noted(paths: tuple[Path, ...], only: object = None) -> Places:
+        asked.append(only)
+        return find_replicas(paths, PARTITION)
+
+    monkeypatch.setattr(record_readers, "find_replicas", noted)
+    given = {"kafka.bootstrap.servers": "unused:1", "subscribe": "t"}
+    options = read_options(given, streaming=False)
+    for _ in range(2):
+        assert sum(each.num_rows for each in way.read(PARTITION, 1, 3, options)) == 2
+    assert asked == ([PARTITION] if isinstance(way, DirectoryAccess) else [])
 
 
 def test_bounds_leave_out_what_is_not_there(way: Access) -> None:
