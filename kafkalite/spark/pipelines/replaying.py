@@ -153,7 +153,8 @@ def replay(
         sink = stack.enter_context(
             open_sink(data_dir, bootstrap, target, count, configs=configs, start_offsets=starts)
         )
-        state = ProgressFile(root, topic, target, str(data_dir or bootstrap))
+        place = bootstrap if data_dir is None else Path(data_dir).resolve()
+        state = ProgressFile(root, topic, target, str(place))
         firsts = state.begin([sink.end_offset(i) for i in range(count)]) if append else starts
         delivery = Delivery(sink, target, firsts, reader(data_dir, bootstrap))
         if delivery.resumes and not append:

@@ -11,6 +11,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from kafkalite.requests.topic_names import INTERNAL_TOPICS
 from kafkalite.spark.decode import MAX_TIMESTAMP_MS
 from kafkalite.spark.pipelines.columns import Columns
 from kafkalite.spark.pipelines.delivery import Delivery
@@ -99,6 +100,8 @@ def seed(
     codec = codec_named(compression)
     if not 1 <= partitions <= 10_000:
         raise PipelineError(f"{partitions} partitions: there may be 1 to 10000")
+    if topic in INTERNAL_TOPICS:
+        raise PipelineError(f"topic {topic} is the broker's own: nobody else writes to it")
     columns = columns or Columns(timestamp_ms=time.time_ns() // 1_000_000)
     parts, total = _plan(inputs, format, columns, generate, seed, value_bytes)
     with ExitStack() as stack:

@@ -13,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from kafkalite.spark import segment_files
+from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.pipelines import (
     Columns,
     PipelineError,
@@ -24,6 +25,8 @@ from kafkalite.spark.pipelines import (
 )
 from kafkalite.spark.pipelines.manifest import Manifest
 from kafkalite.spark.pipelines.pieces import temporary_directory
+from kafkalite.spark.pipelines.progress_file import ProgressFile
+from kafkalite.spark.pipelines.stored import DirectoryReader
 from tests.kafkalite.spark.local_spark import LocalSpark
 
 SPARK = LocalSpark()
@@ -90,6 +93,41 @@ def test_large_rows_make_smaller_parts_and_steps(
     made = input_files.generated_parts(250, 1, 1000, 0)
     assert [each.count for each in made] == [100, 100, 50]
     assert {table.num_rows for table in made[0].tables()} == {10}
+
+
+def test_an_append_does_not_go_on_into_another_topic(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Made anew after an interrupted run, it ends before where that run began."""
+    source, root, target = tmp_path / "source", tmp_path / "archive", tmp_path / "target"
+    generated(source, 100)
+    archive(root, data_dir=source, spark=SPARK)
+    generated(target, 50)
+    again = {"topic": "t", "append": True, "spark": SPARK}
+    with monkeypatch.context() as patch:
+        patch.setattr(ProgressFile, "end", lambda _: None)  # as if it were killed before
+        replay(root, data_dir=target, **again)
+    monkeypatch.chdir(tmp_path)
+    assert replay(root, data_dir="target", **again).rows == 100  # which were there
+    with monkeypatch.context() as patch:
+        patch.setattr(ProgressFile, "end", lambda _: None)
+        replay(root, data_dir=target, **again)
+    shutil.rmtree(target)
+    with pytest.raises(PipelineError, match=r"offset 0 in partition 0, not 150; remove .*_replay-"):
+        replay(root, data_dir=target, **again)
+    assert everything(target) == []
+    (left,) = root.glob("_replay-*")
+    left.unlink()
+    assert replay(root, data_dir=target, **again).rows == len(everything(target)) == 100
+
+
+def everything(data_dir: Path) -> list[Any]:
+    source = DirectoryReader((data_dir,))
+    if ("t", 0) not in source.partitions():
+        return []
+    bounds = source.bounds("t", 0, Isolation.READ_UNCOMMITTED)
+    read = source.read("t", 0, *bounds, Isolation.READ_UNCOMMITTED)
+    return [row for batch in read for row in batch.to_pylist()]
 
 
 def test_pieces_of_a_run_that_was_killed_are_removed(tmp_path: Path) -> None:
