@@ -136,6 +136,9 @@ def _replay(commands: Any) -> None:
         "--append", action="store_true", help="behind what is there, not to the same offsets"
     )
     parser.add_argument(
+        "--resume", action="store_true", help="go on with an interrupted run without --append"
+    )
+    parser.add_argument(
         "--speed",
         type=float,
         metavar="N",
@@ -252,6 +255,7 @@ def _run_replay(flags: argparse.Namespace) -> int:
         data_dir=flags.data_dir,
         bootstrap=flags.bootstrap,
         append=flags.append,
+        resume=flags.resume,
         speed=flags.speed,
         compression=flags.compression,
         configs=dict(flags.configs),

@@ -29,7 +29,7 @@ from kafkalite.spark.pipelines.pieces import (
     temporary_directory,
 )
 from kafkalite.spark.pipelines.progress_file import ProgressFile
-from kafkalite.spark.pipelines.sinks import DataDirectorySink, Sink, open_sink
+from kafkalite.spark.pipelines.sinks import DataDirectorySink, open_sink
 from kafkalite.spark.pipelines.stored import reader
 from kafkalite.spark.pipelines.summary import PartitionSummary, Summary
 from kafkalite.wire.compression import Compression
@@ -112,6 +112,7 @@ def replay(
     data_dir: str | Path | None = None,
     bootstrap: str | None = None,
     append: bool = False,
+    resume: bool = False,
     speed: float | None = None,
     compression: str = "none",
     configs: Mapping[str, str] | None = None,
@@ -133,6 +134,8 @@ def replay(
 
     Args:
         topic: the archived one; `into`: its name now, if another.
+        resume: with `bootstrap`, and without `append`: go on where an interrupted run stopped. What
+            is in the topic must be the beginning of the archive.
         speed: with `append` and `bootstrap`: 1 sends each record as long after the first as its
             timestamp says, 10 in a tenth of the time; None: at once.
 
@@ -141,6 +144,11 @@ def replay(
     root = Path(archive_dir).resolve()
     manifest = Manifest.load(root)
     archived = _archived(manifest, topic)
+    if resume and (append or bootstrap is None):
+        raise PipelineError(
+            "--resume is for --bootstrap without --append: an appending run goes on by itself, and "
+            "in a data directory a topic appears whole or not at all"
+        )
     _check(manifest, topic, archived, append=append, speed=speed, bootstrap=bootstrap)
     codec = codec_named(compression)
     target = into or topic
@@ -157,8 +165,11 @@ def replay(
         state = ProgressFile(root, topic, target, str(place))
         firsts = state.begin([sink.end_offset(i) for i in range(count)]) if append else starts
         delivery = Delivery(sink, target, firsts, reader(data_dir, bootstrap))
-        if delivery.resumes and not append:
-            raise PipelineError(f"topic {target} is not empty; --append writes behind what it has")
+        if delivery.resumes and not append and not resume:
+            raise PipelineError(
+                f"topic {target} is not empty; --append writes behind what it has, and over the "
+                "network --resume goes on where an interrupted run stopped"
+            )
         session = stack.enter_context(spark_session(spark, master))
         began = time.perf_counter()
         directory = stack.enter_context(temporary_directory("replay", data_dir))
@@ -168,10 +179,10 @@ def replay(
             tqdm(total=rows, unit=" rows", unit_scale=True, desc="replay", disable=not progress)
         )
         pieces = run_parts(session, _Task.run, tasks)
-        if append:
-            done = _append(delivery, pieces, bar, speed)
-        else:
+        if isinstance(sink, DataDirectorySink) and not append:
             done = _put_in_place(sink, target, tasks, pieces, bar)
+        else:
+            done = _deliver(delivery, pieces, bar, speed)
         state.end()
     return Summary("replay", done, time.perf_counter() - began)
 
@@ -185,10 +196,11 @@ def _archived(manifest: Manifest, topic: str) -> ArchivedTopic:
     return archived
 
 
-def _append(
+def _deliver(
     delivery: Delivery, pieces: Iterator[Piece | None], bar: Any, speed: float | None
 ) -> list[PartitionSummary]:
-    """Every record behind what is there, at its pace if there is one."""
+    """Every record behind what is there, unless an interrupted run has delivered it; at its pace
+    if there is one."""
     if speed is not None:
         Pace(speed, bar).deliver(delivery, [piece for piece in pieces if piece is not None])
     else:
@@ -256,26 +268,20 @@ def _tasks(
 
 
 def _put_in_place(
-    sink: Sink, topic: str, tasks: list[_Task], pieces: Any, bar: Any
+    sink: DataDirectorySink, topic: str, tasks: list[_Task], pieces: Any, bar: Any
 ) -> list[PartitionSummary]:
-    """Every record at its own offset."""
+    """Every record at its own offset, whatever holes are between them."""
     rows: dict[int, int] = {}
     digests: dict[int, int] = {}
     for task, piece in zip(tasks, pieces, strict=True):
         partition, archived = task.partition, task.archived
-        if isinstance(sink, DataDirectorySink):
-            firsts = [file.first_offset for file in archived.files]
-            sink.fill(partition, min(firsts, default=archived.end))
+        firsts = [file.first_offset for file in archived.files]
+        sink.fill(partition, min(firsts, default=archived.end))
         if piece is not None:
             for batch in piece.batches():
-                data = bytearray(batch.buffer)
-                if isinstance(sink, DataDirectorySink):
-                    sink.append_in_place(partition, data)
-                elif sink.append(partition, data, batch.record_count) != batch.base_offset:
-                    raise PipelineError(f"somebody else writes to {topic}-{partition}")
+                sink.append_in_place(partition, bytearray(batch.buffer))
             piece.remove()
-        if isinstance(sink, DataDirectorySink):
-            sink.fill(partition, archived.end)
+        sink.fill(partition, archived.end)
         rows[partition] = rows.get(partition, 0) + archived.rows
         digests[partition] = digest.add(digests.get(partition, 0), int(archived.digest, 16))
         bar.update(archived.rows)

@@ -24,9 +24,11 @@ from kafkalite.spark.pipelines import (
     seed,
 )
 from kafkalite.spark.pipelines.manifest import Manifest
+from kafkalite.spark.pipelines.network import NetworkSink
 from kafkalite.spark.pipelines.pieces import temporary_directory
 from kafkalite.spark.pipelines.progress_file import ProgressFile
 from kafkalite.spark.pipelines.stored import DirectoryReader
+from kafkalite.testing import broker
 from tests.kafkalite.spark.local_spark import LocalSpark
 
 SPARK = LocalSpark()
@@ -119,6 +121,42 @@ def test_an_append_does_not_go_on_into_another_topic(
     (left,) = root.glob("_replay-*")
     left.unlink()
     assert replay(root, data_dir=target, **again).rows == len(everything(target)) == 100
+
+
+def test_a_replay_over_the_network_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every record at its own offset, and none twice."""
+    source, root = tmp_path / "source", tmp_path / "archive"
+    generated(source, 3000)
+    monkeypatch.setattr(archiving, "_RANGE_OFFSETS", 700)
+    archived = archive(root, data_dir=source, spark=SPARK)
+    whole, appends = NetworkSink.append, 0
+
+    def failing(self: NetworkSink, partition: int, batch: bytearray, record_count: int) -> int:
+        nonlocal appends
+        appends += 1
+        if appends == 3:
+            raise PipelineError("the network is gone")
+        return whole(self, partition, batch, record_count)
+
+    with broker() as b:
+        to: dict[str, Any] = {"topic": "t", "bootstrap": b.bootstrap, "spark": SPARK}
+        with monkeypatch.context() as patch:
+            patch.setattr(NetworkSink, "append", failing)
+            with pytest.raises(PipelineError, match="network is gone"):
+                replay(root, **to)
+        with pytest.raises(PipelineError, match=r"not empty.*--resume"):
+            replay(root, **to)
+        assert replay(root, resume=True, **to).partitions == archived.partitions
+        assert replay(root, resume=True, **to).partitions == archived.partitions
+        there = archive(tmp_path / "second", topics=["t"], bootstrap=b.bootstrap, spark=SPARK)
+        assert there.partitions == archived.partitions
+        b.create_topic("other")
+        b.produce("other", "somebody else's")
+        with pytest.raises(PipelineError, match="other records"):
+            replay(root, into="other", resume=True, **to)
+        assert len(b.records("other")) == 1
+    with pytest.raises(PipelineError, match="--resume is for --bootstrap"):
+        replay(root, topic="t", data_dir=source, resume=True, spark=SPARK)
 
 
 def everything(data_dir: Path) -> list[Any]:
