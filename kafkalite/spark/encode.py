@@ -7,7 +7,7 @@ already.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +69,7 @@ def encode_batches(
     partition_leader_epoch: int = NO_LEADER_EPOCH,
     timestamp_type: TimestampType = TimestampType.CREATE_TIME,
     end_offset: int | None = None,
+    breaks: Sequence[int] = (),
 ) -> Iterator[EncodedBatch]:
     """The rows as record batches v2, in order.
 
@@ -81,6 +82,7 @@ def encode_batches(
         timestamp_type: with LOG_APPEND_TIME, the records of a batch have one timestamp.
         end_offset: with `offsets`, batches reach up to the next, as after compaction; the last to
         here.
+        breaks: rows that begin a batch, ascending.
     """
     count = len(keys)
     if not count:
@@ -91,8 +93,9 @@ def encode_batches(
     header_bytes = _headers(headers, count)
     sizes = _RECORD_OVERHEAD_BYTES + sum(_lengths(each, 0) for each in (keys, values, header_bytes))
     stamped = timestamp_type is TimestampType.LOG_APPEND_TIME
-    changes = np.diff(timestamps_ms) if stamped else np.zeros(0)
-    batch_starts = _split(sizes, offsets, max_batch_bytes, np.flatnonzero(changes) + 1)
+    changes = np.flatnonzero(np.diff(timestamps_ms)) + 1 if stamped else np.zeros(0, np.int64)
+    begun = np.union1d(changes, np.array(breaks, np.int64))
+    batch_starts = _split(sizes, offsets, max_batch_bytes, begun)
     ends = np.append(batch_starts[1:], count)
     attributes = _attributes(compression, producer, stamped=stamped)
     for which in _groups(sizes, ends):

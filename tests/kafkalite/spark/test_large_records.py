@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -25,10 +27,11 @@ from kafkalite.spark.pipelines import (
 )
 from kafkalite.spark.pipelines.manifest import Manifest
 from kafkalite.spark.pipelines.network import NetworkSink
-from kafkalite.spark.pipelines.pieces import temporary_directory
+from kafkalite.spark.pipelines.pieces import Piece, PieceWriter, temporary_directory
 from kafkalite.spark.pipelines.progress_file import ProgressFile
 from kafkalite.spark.pipelines.stored import DirectoryReader
 from kafkalite.testing import broker
+from kafkalite.wire.record_batch import iterate_records
 from tests.kafkalite.spark.local_spark import LocalSpark
 
 SPARK = LocalSpark()
@@ -95,6 +98,40 @@ def test_large_rows_make_smaller_parts_and_steps(
     made = input_files.generated_parts(250, 1, 1000, 0)
     assert [each.count for each in made] == [100, 100, 50]
     assert {table.num_rows for table in made[0].tables()} == {10}
+
+
+@pytest.mark.parametrize("row_count", [0, 1, 700])
+def test_pieces_of_all_partitions_are_those_of_each(tmp_path: Path, row_count: int) -> None:
+    """Also where a partition has more than a batch."""
+    values = [b"%d" % i + b"x" * (40_000 if i % 7 == 3 else 9) for i in range(row_count)]
+    rows = pa.table(
+        {
+            "key": pa.array([None, b"k"] * row_count, pa.binary())[:row_count],
+            "value": pa.array(values, pa.binary()),
+            "timestamp": pa.array(range(row_count), pa.int64()),
+        }
+    )
+    partitions = np.arange(row_count) % 7
+    together, apart = PieceWriter(tmp_path, "together"), PieceWriter(tmp_path, "apart")
+    for _ in range(2):
+        together.add_all(rows, partitions)
+        for partition in np.unique(partitions).tolist():
+            apart.add(partition, rows.filter(pa.array(partitions == partition)))
+    found = [
+        [
+            (piece.partition, piece.rows, piece.hashes().tolist(), list(records_of(piece)))
+            for piece in writer.pieces()
+        ]
+        for writer in (together, apart)
+    ]
+    assert found[0] == found[1]
+    assert sum(piece.rows for piece in together.pieces()) == 2 * row_count
+
+
+def records_of(piece: Piece) -> Iterator[list[tuple[int, bytes | None, bytes | None]]]:
+    """A list for each batch."""
+    for batch in piece.batches():
+        yield [(each.timestamp, each.key, each.value) for each in iterate_records(batch)]
 
 
 def test_an_append_does_not_go_on_into_another_topic(
