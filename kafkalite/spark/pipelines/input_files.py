@@ -33,6 +33,9 @@ _PART_ROWS: Final = 250_000
 _PART_BYTES: Final = 256 << 20
 _STEP_ROWS: Final = 65_536
 _STEP_BYTES: Final = 64 << 20
+# Arrow's own size of a block, and the largest.
+_BLOCK_BYTES: Final = 1 << 20
+_LARGEST_BLOCK_BYTES: Final = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +178,18 @@ def split(path: str, format: str) -> tuple[Any, list[FilePart], int | None]:
 
 
 def _read(path: str, format: str) -> Any:
-    return pa.csv.read_csv(path) if format == "csv" else pa.json.read_json(path)
+    """All rows of a CSV or JSON file. It is read by blocks, in each of which a row must end."""
+    size = min(Path(path).stat().st_size, _LARGEST_BLOCK_BYTES)
+    block_size = _BLOCK_BYTES
+    while True:
+        try:
+            if format == "csv":
+                return pa.csv.read_csv(path, pa.csv.ReadOptions(block_size=block_size))
+            return pa.json.read_json(path, pa.json.ReadOptions(block_size=block_size))
+        except pa.ArrowInvalid as error:
+            if "straddling" not in str(error) or block_size > size:
+                raise
+        block_size *= 4
 
 
 def _unreadable(path: str, format: str, error: Exception) -> PipelineError:

@@ -218,6 +218,19 @@ def test_pieces_of_a_run_that_was_killed_are_removed(tmp_path: Path) -> None:
     assert [each.name for each in tmp_path.iterdir()] == [".kafkalite-seed-of-somebody"]
 
 
+@pytest.mark.parametrize("format", ["json", "csv"])
+def test_a_row_may_be_larger_than_a_block(tmp_path: Path, format: str) -> None:
+    """Arrow reads text by blocks of 1 MiB."""
+    path = tmp_path / f"rows.{format}"
+    long = "x" * 5_000_000
+    lines = {"csv": f"a,b\n1,{long}\n2,y\n", "json": f'{{"a":1,"b":"{long}"}}\n{{"a":2,"b":"y"}}\n'}
+    path.write_text(lines[format])
+    schema, [part], _ = input_files.split(str(path), format)
+    assert schema.names == ["a", "b"]
+    rows = [row for table in part.tables() for row in table.to_pylist()]
+    assert rows == [{"a": 1, "b": long}, {"a": 2, "b": "y"}]
+
+
 @pytest.mark.parametrize("folder", ["_temporary/0", "_delta_log", ".hidden"])
 def test_folders_that_hold_no_rows_are_passed_over(tmp_path: Path, folder: str) -> None:
     """Unfinished files of Spark, and the log of a Delta table."""
