@@ -183,7 +183,7 @@ def replay(
             done = _put_in_place(sink, target, tasks, pieces, bar)
         else:
             done = _deliver(delivery, pieces, bar, speed)
-        state.end()
+    state.end()  # when all of it is on the disk: a run that is killed before is gone on with
     return Summary("replay", done, time.perf_counter() - began)
 
 

@@ -29,6 +29,7 @@ from kafkalite.spark.pipelines.manifest import Manifest
 from kafkalite.spark.pipelines.network import NetworkSink
 from kafkalite.spark.pipelines.pieces import Piece, PieceWriter, temporary_directory
 from kafkalite.spark.pipelines.progress_file import ProgressFile
+from kafkalite.spark.pipelines.sinks import DataDirectorySink
 from kafkalite.spark.pipelines.stored import DirectoryReader
 from kafkalite.testing import broker
 from kafkalite.wire.record_batch import iterate_records
@@ -158,6 +159,27 @@ def test_an_append_does_not_go_on_into_another_topic(
     (left,) = root.glob("_replay-*")
     left.unlink()
     assert replay(root, data_dir=target, **again).rows == len(everything(target)) == 100
+
+
+def test_an_append_that_is_killed_when_all_is_there_is_through(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The topic is closed, which takes time, before the run forgets where it began."""
+    source, root, target = tmp_path / "source", tmp_path / "archive", tmp_path / "target"
+    generated(source, 100)
+    archive(root, data_dir=source, spark=SPARK)
+    leave = DataDirectorySink.__exit__
+
+    def killed(self: DataDirectorySink, *how: Any) -> None:
+        leave(self, *how)
+        raise RuntimeError("killed")
+
+    again = {"topic": "t", "data_dir": target, "append": True, "spark": SPARK}
+    with monkeypatch.context() as patch:
+        patch.setattr(DataDirectorySink, "__exit__", killed)
+        with pytest.raises(RuntimeError, match="killed"):
+            replay(root, **again)
+    assert replay(root, **again).rows == len(everything(target)) == 100
 
 
 def test_a_replay_over_the_network_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
