@@ -80,8 +80,7 @@ def encode_batches(
         offsets: int64, ascending: the records keep them; else they count on from `base_offset`.
         max_batch_bytes: of the records, before compression; a larger record has a batch of its own.
         timestamp_type: with LOG_APPEND_TIME, the records of a batch have one timestamp.
-        end_offset: with `offsets`, batches reach up to the next, as after compaction; the last to
-        here.
+        end_offset: with `offsets`, batches reach up to the next, as after compaction, or to here.
         breaks: rows that begin a batch, ascending.
     """
     count = len(keys)
@@ -93,9 +92,8 @@ def encode_batches(
     header_bytes = _headers(headers, count)
     sizes = _RECORD_OVERHEAD_BYTES + sum(_lengths(each, 0) for each in (keys, values, header_bytes))
     stamped = timestamp_type is TimestampType.LOG_APPEND_TIME
-    changes = np.flatnonzero(np.diff(timestamps_ms)) + 1 if stamped else np.zeros(0, np.int64)
-    begun = np.union1d(changes, np.array(breaks, np.int64))
-    batch_starts = _split(sizes, offsets, max_batch_bytes, begun)
+    changes = (np.flatnonzero(np.diff(timestamps_ms)) + 1).tolist() if stamped else []
+    batch_starts = _split(sizes, offsets, max_batch_bytes, np.unique([*changes, *breaks]))
     ends = np.append(batch_starts[1:], count)
     attributes = _attributes(compression, producer, stamped=stamped)
     for which in _groups(sizes, ends):

@@ -13,8 +13,8 @@ from kafkalite.spark.pipelines.errors import PipelineError
 class ProgressFile:
     """The ends of the target's partitions before the first run, kept until one run is through."""
 
-    def __init__(self, root: Path, topic: str, target: str, where: str) -> None:
-        self._identity = {"topic": topic, "into": target, "where": where}
+    def __init__(self, root: Path, topic: str, target: str, where: str | Path) -> None:
+        self._identity = {"topic": topic, "into": target, "where": str(where)}
         name = hashlib.sha256(json.dumps(self._identity).encode()).hexdigest()[:16]
         self._path = root / f"_replay-{name}.json"
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,11 @@ from kafkalite.spark.pipelines.stored import reader
 from kafkalite.spark.pipelines.summary import PartitionSummary, Summary
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.record_batch import TimestampType
+
+_NOT_EMPTY: Final = (
+    "--append writes behind what it has, and over the network --resume goes on where an "
+    "interrupted run stopped"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,32 +149,21 @@ def replay(
     root = Path(archive_dir).resolve()
     manifest = Manifest.load(root)
     archived = _archived(manifest, topic)
-    if resume and (append or bootstrap is None):
-        raise PipelineError(
-            "--resume is for --bootstrap without --append: an appending run goes on by itself, and "
-            "in a data directory a topic appears whole or not at all"
-        )
-    _check(manifest, topic, archived, append=append, speed=speed, bootstrap=bootstrap)
+    _check_flags(append=append, resume=resume, speed=speed, bootstrap=bootstrap)
+    _check_files(manifest, topic, archived, is_numbered=not append and bootstrap is not None)
     codec = codec_named(compression)
     target = into or topic
     count = max(archived.partitions) + 1
-    starts = [0] * count
-    if not append:
-        for partition, ranges in archived.partitions.items():
-            starts[partition] = ranges[0].start if ranges else 0
+    starts = [0] * count if append else _starts(archived, count)
     with ExitStack() as stack:
         sink = stack.enter_context(
             open_sink(data_dir, bootstrap, target, count, configs=configs, start_offsets=starts)
         )
-        place = bootstrap if data_dir is None else Path(data_dir).resolve()
-        state = ProgressFile(root, topic, target, str(place))
+        state = ProgressFile(root, topic, target, bootstrap or Path(data_dir or "").resolve())
         firsts = state.begin([sink.end_offset(i) for i in range(count)]) if append else starts
         delivery = Delivery(sink, target, firsts, reader(data_dir, bootstrap))
         if delivery.resumes and not append and not resume:
-            raise PipelineError(
-                f"topic {target} is not empty; --append writes behind what it has, and over the "
-                "network --resume goes on where an interrupted run stopped"
-            )
+            raise PipelineError(f"topic {target} is not empty; {_NOT_EMPTY}")
         session = stack.enter_context(spark_session(spark, master))
         began = time.perf_counter()
         directory = stack.enter_context(temporary_directory("replay", data_dir))
@@ -213,20 +207,30 @@ def _deliver(
     return delivery.summaries()
 
 
-def _check(
-    manifest: Manifest,
-    topic: str,
-    archived: ArchivedTopic,
-    *,
-    append: bool,
-    speed: float | None,
-    bootstrap: str | None,
-) -> None:
-    """Check what can be checked before anything is written. Raises PipelineError."""
+def _starts(archived: ArchivedTopic, count: int) -> list[int]:
+    """The offset that each partition begins with."""
+    found = (archived.partitions.get(partition) for partition in range(count))
+    return [ranges[0].start if ranges else 0 for ranges in found]
+
+
+def _check_flags(*, append: bool, resume: bool, speed: float | None, bootstrap: str | None) -> None:
+    """Raises PipelineError."""
+    if resume and (append or bootstrap is None):
+        raise PipelineError(
+            "--resume is for --bootstrap without --append: an appending run goes on by itself, and "
+            "in a data directory a topic appears whole or not at all"
+        )
     if speed is not None and (not append or bootstrap is None):
         raise PipelineError("a speed needs --append and --bootstrap: a broker that receives")
     if speed is not None and not speed > 0:
         raise PipelineError(f"a speed of {speed}: it must be above 0")
+
+
+def _check_files(
+    manifest: Manifest, topic: str, archived: ArchivedTopic, *, is_numbered: bool
+) -> None:
+    """Raises PipelineError: a file is not there, or not what it was; or a broker would number the
+    records otherwise."""
     for file in manifest.files(topic):
         path = manifest.root / file.path
         try:
@@ -235,7 +239,7 @@ def _check(
             raise PipelineError(f"{path} cannot be read: {error.strerror}") from error
         if size != file.size_bytes:
             raise PipelineError(f"{path} has {size} bytes, and had {file.size_bytes}")
-    if append or bootstrap is None:
+    if not is_numbered:
         return
     for partition, ranges in archived.partitions.items():
         end, rows = archived.end(partition) or 0, sum(each.rows for each in ranges)

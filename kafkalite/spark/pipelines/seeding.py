@@ -101,7 +101,7 @@ def seed(
     if not 1 <= partitions <= 10_000:
         raise PipelineError(f"{partitions} partitions: there may be 1 to 10000")
     if topic in INTERNAL_TOPICS:
-        raise PipelineError(f"topic {topic} is the broker's own: nobody else writes to it")
+        raise PipelineError(f"topic {topic} is the broker's own: no other may write to it")
     columns = columns or Columns(timestamp_ms=time.time_ns() // 1_000_000)
     parts, total = _plan(inputs, format, columns, generate, seed, value_bytes)
     with ExitStack() as stack:

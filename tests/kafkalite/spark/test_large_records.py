@@ -77,7 +77,7 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_time_that_spark_cannot_hold_is_refused(tmp_path: Path) -> None:
-    """Where a column has nanoseconds nothing of Spark could read the topic."""
+    """A column of nanoseconds makes such: nothing of Spark could read the topic."""
     path, data_dir = tmp_path / "rows.parquet", tmp_path / "data"
     pa.parquet.write_table(pa.table({"at": [1, 1_700_000_000_000_000_000]}), path)
     columns = Columns(timestamp="at")
