@@ -274,6 +274,34 @@ def test_a_stream_sees_data_loss(
     assert stream("lenient", "false") == [list(range(80, 100))]
 
 
+@pytest.mark.parametrize("way", WAYS)
+def test_a_tolerant_stream_goes_on_without_a_topic(
+    spark: SparkSession, broker: Broker, client: Client, topic: str, tmp_path: Path, way: str
+) -> None:
+    """Deleted in the middle of a micro-batch, which a restart runs again from its checkpoint."""
+    gone, stays = f"{topic}-gone", f"{topic}-stays"
+    for name in (gone, stays):
+        client.create(name)
+        client.send(name, range(5))
+
+    def stream(process: Callable[[DataFrame], None]) -> None:
+        reader = spark.readStream.format("kafkalite").options(**ours(spark, broker, way))
+        options = {"subscribePattern": f"{topic}-.*", "startingOffsets": "earliest"}
+        frame = reader.options(**options, failOnDataLoss="false").load()
+        run_to_end(frame, str(tmp_path / "checkpoint"), process)
+
+    def die(_: DataFrame) -> None:
+        client.delete(gone)
+        raise RuntimeError("the driver is gone")
+
+    assert "the driver is gone" in error_of(lambda: stream(die))
+    found: list[list[Any]] = []
+    stream(partial(keep, found))
+    assert [(row.topic, row.offset) for batch in found for row in batch] == [
+        (stays, offset) for offset in range(5)
+    ]
+
+
 def keep(batches: list[list[Any]], batch: DataFrame) -> None:
     batches.append(rows(batch))
 

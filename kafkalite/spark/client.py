@@ -351,10 +351,10 @@ class Client:
             [found] = self.retry("metadata", lambda: self.ask(request)).topics
             if not found.error_code and all(each.leader_id >= 0 for each in found.partitions):
                 return sorted(each.partition_index for each in found.partitions)
-            if time.monotonic() > deadline:
+            code = ErrorCode(found.error_code)
+            if time.monotonic() > deadline or (code and not code.retriable):
                 raise UnknownTopic(
-                    f"there is no topic {topic!r}, and the broker creates none"
-                    f" ({ErrorCode(found.error_code).name})"
+                    f"there is no topic {topic!r}, and the broker creates none ({code.name})"
                 )
             time.sleep(_BACKOFF_SECONDS)
 

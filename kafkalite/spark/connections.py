@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from kafkalite.spark.connection import Connection, ConnectionLost
 from kafkalite.spark.errors import BrokerError
 
 Address = tuple[str, int]
+
+_PROTOCOL: Final = re.compile(r"^[0-9A-Za-z%._-]*://")
+_LAST_PORT: Final = 65535
 
 
 class Connections:
@@ -60,8 +64,9 @@ class Connections:
 
 
 def _address(text: str) -> Address:
-    host, _, port = text.strip().rpartition(":")
-    if not host or not port.isdigit():
+    """A protocol before it counts for nothing, as in Kafka's own clients."""
+    host, _, port = _PROTOCOL.sub("", text.strip()).rpartition(":")
+    if not host or not port.isdecimal() or int(port) > _LAST_PORT:
         raise BrokerError(f"kafka.bootstrap.servers: {text.strip()!r} is not host:port")
     return host.strip("[]"), int(port)
 

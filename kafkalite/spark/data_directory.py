@@ -16,7 +16,7 @@ import os
 import struct
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
@@ -65,18 +65,19 @@ class Bounds(NamedTuple):
     end_offset: int
 
 
-def list_partitions(data_dir: Path) -> list[StoredPartition]:
-    """The partitions of all topics, Kafka's own topics included, by name and number.
+def list_partitions(data_dir: Path, only: tuple[str, int] | None = None) -> list[StoredPartition]:
+    """The partitions of all topics, Kafka's own topics included, by name and number; or one.
 
     Raises NotADataDirectory.
     """
     check_is_data_directory(data_dir)
-    return sorted(each for each in _logs(data_dir) if each.topic != _METADATA_TOPIC)
+    names = None if only is None else [f"{only[0]}-{only[1]}"]
+    return sorted(each for each in _logs(data_dir, names) if each.topic != _METADATA_TOPIC)
 
 
-def _logs(data_dir: Path) -> Iterator[StoredPartition]:
+def _logs(data_dir: Path, names: list[str] | None = None) -> Iterator[StoredPartition]:
     """The folders named topic-number that hold a file of a log: a name alone is not enough."""
-    for name in os.listdir(data_dir):
+    for name in os.listdir(data_dir) if names is None else names:
         parsed = parse_partition_directory(name)
         if parsed is not None and _holds_log(data_dir / name):
             yield StoredPartition(*parsed, data_dir / name)
@@ -201,9 +202,26 @@ def topic_id_of(data_dir: Path, topic: str, partition: int) -> uuid.UUID | None:
         return None
 
 
-def checkpoint(data_dir: Path, name: str) -> dict[tuple[str, int], int]:
-    """An offset checkpoint; empty if it is not there or broken, as a broker takes it."""
+def checkpoint(data_dir: Path, name: str) -> Mapping[tuple[str, int], int]:
+    """An offset checkpoint; empty if it is not there or broken, as a broker takes it.
+
+    It names every partition, and is asked for each of them: what was read is kept until the file
+    is another.
+    """
+    path = data_dir / name
     try:
-        return read_offsets(Files(), data_dir / name)
-    except CorruptCheckpoint:
+        found = path.stat()
+    except OSError:
         return {}
+    identity = (found.st_ino, found.st_mtime_ns, found.st_size)
+    kept = _checkpoints.get(path)
+    if kept is None or kept[0] != identity:
+        try:
+            kept = identity, read_offsets(Files(), path)
+        except CorruptCheckpoint:
+            kept = identity, {}
+        _checkpoints[path] = kept
+    return kept[1]
+
+
+_checkpoints: dict[Path, tuple[tuple[int, int, int], Mapping[tuple[str, int], int]]] = {}

@@ -23,8 +23,12 @@ from kafkalite.spark.vectorized_records import (
 )
 from kafkalite.wire.record_batch import LOG_APPEND_TIME_FLAG
 
-# Beyond it a timestamp in milliseconds does not fit Spark's microseconds.
-_MAX_TIMESTAMP_MS = (2**63 - 1) // 1000
+# Beyond it, on either side of 1970, a timestamp in milliseconds does not fit Spark's microseconds.
+MAX_TIMESTAMP_MS = (2**63 - 1) // 1000
+
+
+class TimestampTooFar(CorruptRecords):
+    """Sound records, but a time among them is none for Spark."""
 
 
 class Unfolded(NamedTuple):
@@ -86,8 +90,10 @@ def _timestamps(
     if stamped.any():
         deltas = np.where(np.repeat(stamped, counts), 0, deltas)
     milliseconds = np.repeat(base, counts) + deltas
-    if len(milliseconds) and milliseconds.max() > _MAX_TIMESTAMP_MS:
-        raise CorruptRecords(f"timestamp {milliseconds.max()} ms does not fit Spark's microseconds")
+    too_far = (milliseconds > MAX_TIMESTAMP_MS) | (milliseconds < -MAX_TIMESTAMP_MS)
+    if too_far.any():
+        found = milliseconds[np.argmax(too_far)]
+        raise TimestampTooFar(f"timestamp {found} ms does not fit Spark's microseconds")
     return milliseconds * 1000
 
 

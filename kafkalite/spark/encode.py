@@ -7,13 +7,14 @@ already.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkalite.spark.errors import SparkSourceError
 from kafkalite.wire.compression import Compression, compress
 from kafkalite.wire.record_batch import (
     LOG_APPEND_TIME_FLAG,
@@ -68,6 +69,7 @@ def encode_batches(
     partition_leader_epoch: int = NO_LEADER_EPOCH,
     timestamp_type: TimestampType = TimestampType.CREATE_TIME,
     end_offset: int | None = None,
+    breaks: Sequence[int] = (),
 ) -> Iterator[EncodedBatch]:
     """The rows as record batches v2, in order.
 
@@ -78,8 +80,8 @@ def encode_batches(
         offsets: int64, ascending: the records keep them; else they count on from `base_offset`.
         max_batch_bytes: of the records, before compression; a larger record has a batch of its own.
         timestamp_type: with LOG_APPEND_TIME, the records of a batch have one timestamp.
-        end_offset: with `offsets`, batches reach up to the next, as after compaction; the last to
-        here.
+        end_offset: with `offsets`, batches reach up to the next, as after compaction, or to here.
+        breaks: rows that begin a batch, ascending.
     """
     count = len(keys)
     if not count:
@@ -90,8 +92,8 @@ def encode_batches(
     header_bytes = _headers(headers, count)
     sizes = _RECORD_OVERHEAD_BYTES + sum(_lengths(each, 0) for each in (keys, values, header_bytes))
     stamped = timestamp_type is TimestampType.LOG_APPEND_TIME
-    changes = np.diff(timestamps_ms) if stamped else np.zeros(0)
-    batch_starts = _split(sizes, offsets, max_batch_bytes, np.flatnonzero(changes) + 1)
+    changes = (np.flatnonzero(np.diff(timestamps_ms)) + 1).tolist() if stamped else []
+    batch_starts = _split(sizes, offsets, max_batch_bytes, np.unique([*changes, *breaks]))
     ends = np.append(batch_starts[1:], count)
     attributes = _attributes(compression, producer, stamped=stamped)
     for which in _groups(sizes, ends):
@@ -223,7 +225,8 @@ def _join(
 
 
 def _headers(headers: pa.Array | None, count: int) -> pa.Array:
-    """For each row the number of headers, and the headers, as they stand in a record."""
+    """For each row the number of headers, and the headers, as they stand in a record. Raises
+    SparkSourceError."""
     none = varints(np.zeros(1, np.int64))[0]
     if headers is None:
         return pa.repeat(none, count)
@@ -235,6 +238,8 @@ def _headers(headers: pa.Array | None, count: int) -> pa.Array:
     flat = headers.flatten()
     names = _binary(flat.field("key") if flat.null_count == 0 else pc.struct_field(flat, "key"))
     values = _binary(pc.struct_field(flat, "value"))
+    if names.null_count:
+        raise SparkSourceError("a header has no key: a record's headers have one each")
     each = pc.binary_join_element_wise(
         varints(_lengths(names, 0)),
         names,

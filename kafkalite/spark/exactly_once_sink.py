@@ -43,7 +43,14 @@ from kafkalite.spark.encode import encode_batches
 from kafkalite.spark.errors import SparkSourceError
 from kafkalite.spark.network_reader import fetch_partition
 from kafkalite.spark.partitioner import choose
-from kafkalite.spark.sink import TaskWriter, WriteOptions, check_types, write_options
+from kafkalite.spark.schema import HEADERS_TYPE
+from kafkalite.spark.sink import (
+    TaskWriter,
+    WriteOptions,
+    check_types,
+    explicit_or,
+    write_options,
+)
 from kafkalite.spark.transactional_producer import Transaction
 from kafkalite.wire.api_keys import EARLIEST, LATEST
 
@@ -178,17 +185,21 @@ def _placed(frame: DataFrame, options: WriteOptions) -> tuple[Any, str]:
 
     def place(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with Client(options.bootstrap) as client:
-            counts: dict[str, int] = {}
+            there: dict[str, list[int]] = {}
             seen = 0
             for rows in batches:
-                yield place_rows(rows, options, client, counts, seen)
+                yield place_rows(rows, options, client, there, seen)
                 seen += rows.num_rows
 
     return place, fields
 
 
 def place_rows(
-    rows: pa.RecordBatch, options: WriteOptions, client: Client, counts: dict[str, int], seen: int
+    rows: pa.RecordBatch,
+    options: WriteOptions,
+    client: Client,
+    there: dict[str, list[int]],
+    seen: int,
 ) -> pa.RecordBatch:
     """The rows with their topic and partition. Raises SparkSourceError, UnknownTopic."""
     names = rows.schema.names
@@ -203,13 +214,14 @@ def place_rows(
     chosen = np.zeros(rows.num_rows, np.int64)
     listed = np.array(topics.to_pylist(), object)
     for topic in topics.unique().to_pylist():
-        if topic not in counts:
-            counts[topic] = len(client.partitions_to_write(topic))
+        if topic not in there:
+            there[topic] = client.partitions_to_write(topic)
         mine = listed == topic
-        chosen[mine] = choose(key.filter(pa.array(mine)), counts[topic], seen)
-    if "partition" in names:
-        given = rows.column("partition").fill_null(-1).to_numpy(zero_copy_only=False)
-        chosen = np.where(given >= 0, given, chosen)
+        which = pa.array(mine)
+        chosen[mine] = choose(key.filter(which), len(there[topic]), seen)
+        if "partition" in names:
+            named = rows.column("partition").filter(which)
+            chosen[mine] = explicit_or(chosen[mine], named, topic, there[topic])
     columns = {
         "key": key,
         "value": rows.column("value").cast(pa.binary()),
@@ -217,5 +229,5 @@ def place_rows(
         "partition": pa.array(chosen, pa.int32()),
     }
     if "headers" in names:
-        columns["headers"] = rows.column("headers")
+        columns["headers"] = rows.column("headers").cast(HEADERS_TYPE)
     return pa.RecordBatch.from_pydict(columns)

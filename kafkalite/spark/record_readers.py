@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -76,15 +77,20 @@ class NetworkAccess:
         self, partitions: Iterable[TopicPartition], isolation: Isolation
     ) -> dict[TopicPartition, Bounds]:
         wanted = list(partitions)
-        there = set(wanted) if not wanted else set(self._there(wanted))
-        asked = [each for each in wanted if each in there]
-        # the end first: were the start asked first, retention could pass it in between
-        ends = self._client.list_offsets(dict.fromkeys(asked, LATEST), isolation)
-        starts = self._client.list_offsets(dict.fromkeys(asked, EARLIEST))
-        return {
-            each: Bounds(starts[each].offset, max(starts[each].offset, ends[each].offset))
-            for each in asked
-        }
+        while wanted:
+            there = set(self._there(wanted))
+            asked = [each for each in wanted if each in there]
+            try:
+                # the end first: were the start asked first, retention could pass it in between
+                ends = self._client.list_offsets(dict.fromkeys(asked, LATEST), isolation)
+                starts = self._client.list_offsets(dict.fromkeys(asked, EARLIEST))
+            except UnknownTopic:
+                continue  # it was deleted just now, and is not among those that are there next
+            return {
+                each: Bounds(starts[each].offset, max(starts[each].offset, ends[each].offset))
+                for each in asked
+            }
+        return {}
 
     def _there(self, wanted: list[TopicPartition]) -> list[TopicPartition]:
         topics = sorted({topic for topic, _ in wanted})
@@ -133,7 +139,9 @@ class DirectoryAccess:
         return self._places
 
     def _place(self, partition: TopicPartition) -> Path:
-        if partition not in self._places and partition not in self._look():
+        if partition not in self._places:  # a task looks for its own one, among thousands perhaps
+            self._places |= find_replicas(self._paths, partition)
+        if partition not in self._places:
             where = ", ".join(map(str, self._paths))
             raise UnknownTopic(f"{where} has no partition {partition[1]} of topic {partition[0]!r}")
         return self._places[partition][0]
@@ -152,11 +160,12 @@ class DirectoryAccess:
         self, partitions: Iterable[TopicPartition], isolation: Isolation
     ) -> dict[TopicPartition, Bounds]:
         there = self._look()
-        return {
-            each: replicas.bounds(there[each], *each, isolation)
-            for each in partitions
-            if each in there
-        }
+        found: dict[TopicPartition, Bounds] = {}
+        for each in partitions:
+            if each in there:
+                with suppress(UnknownTopic):  # it was deleted just now
+                    found[each] = replicas.bounds(there[each], *each, isolation)
+        return found
 
     def offsets_for_times(
         self, timestamps: Mapping[TopicPartition, int]

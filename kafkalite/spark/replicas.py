@@ -34,9 +34,8 @@ def find_replicas(data_dirs: Sequence[Path], only: tuple[str, int] | None = None
     _check_is_one_cluster(data_dirs)
     found: dict[tuple[str, int], list[Path]] = defaultdict(list)
     for data_dir in data_dirs:
-        for stored in list_partitions(data_dir):
-            if only is None or only == (stored.topic, stored.partition):
-                found[stored.topic, stored.partition].append(data_dir)
+        for stored in list_partitions(data_dir, only):
+            found[stored.topic, stored.partition].append(data_dir)
     return {
         partition: tuple(paths) if len(paths) == 1 else _in_order(paths, *partition)
         for partition, paths in sorted(found.items())

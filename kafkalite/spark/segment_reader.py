@@ -14,7 +14,7 @@ from kafkalite.spark.data_directory import Isolation, bounds, partition_director
 from kafkalite.spark.decode import decode
 from kafkalite.spark.decompress import unfold
 from kafkalite.spark.errors import DamagedLog
-from kafkalite.spark.segment_files import read_batches
+from kafkalite.spark.segment_files import Chunk, read_batches
 from kafkalite.spark.vectorized_records import CorruptRecords
 
 
@@ -55,10 +55,7 @@ def read_partition(
                 if records.num_rows:
                     yield records
         except CorruptRecords as error:
-            raise DamagedLog(
-                f"{chunk.path}: the records of the batches {_places(chunk.position, headers)} "
-                f"cannot be read: {error}"
-            ) from error
+            raise _unreadable(chunk, headers, error) from error
 
 
 def between(records: pa.RecordBatch, start_offset: int, end_offset: int) -> pa.RecordBatch:
@@ -70,15 +67,18 @@ def between(records: pa.RecordBatch, start_offset: int, end_offset: int) -> pa.R
     return records.slice(first, last - first)
 
 
-def _places(position: int, headers: BatchHeaders) -> str:
-    first, last = headers.positions[0], headers.positions[-1]
-    return f"at positions {position + int(first)} to {position + int(last)}"
+def _unreadable(chunk: Chunk, headers: BatchHeaders, error: CorruptRecords) -> DamagedLog:
+    first, last = (chunk.position + int(headers.positions[i]) for i in (0, -1))
+    return DamagedLog(
+        f"{chunk.path}: the records of the batches at positions {first} to {last} "
+        f"cannot be read: {error}"
+    )
 
 
 def offset_for_timestamp(data_dir: Path, topic: str, partition: int, timestamp_ms: int) -> int:
     """The offset of the first record that is not earlier; -1 if there is none.
 
-    Looks at the batches' largest timestamps, and at the records of one batch.
+    Looks at the batches' largest timestamps, and at the records of one batch. Raises DamagedLog.
     """
     directory = partition_directory(data_dir, topic, partition)
     found = bounds(data_dir, topic, partition)
@@ -86,11 +86,15 @@ def offset_for_timestamp(data_dir: Path, topic: str, partition: int, timestamp_m
         headers = chunk.headers
         late = (headers.fields["max_timestamp"] >= timestamp_ms) & ~headers.is_control
         for i in np.flatnonzero(late).tolist():
-            for unfolded in unfold(chunk.data, headers.select(slice(i, i + 1))):
-                records = decode(unfolded, topic, partition, include_headers=False)
-                records = between(records, *found)
-                times = records.column("timestamp").cast(pa.int64()).to_numpy()
-                which = np.flatnonzero(times >= timestamp_ms * 1000)
-                if len(which):
-                    return int(records.column("offset")[int(which[0])].as_py())
+            batch = headers.select(slice(i, i + 1))
+            try:
+                for unfolded in unfold(chunk.data, batch):
+                    records = decode(unfolded, topic, partition, include_headers=False)
+                    records = between(records, *found)
+                    times = records.column("timestamp").cast(pa.int64()).to_numpy()
+                    which = np.flatnonzero(times >= timestamp_ms * 1000)
+                    if len(which):
+                        return int(records.column("offset")[int(which[0])].as_py())
+            except CorruptRecords as error:
+                raise _unreadable(chunk, batch, error) from error
     return -1

@@ -29,6 +29,7 @@ from kafkalite.spark.errors import SparkSourceError, UnknownTopic
 from kafkalite.spark.options import Options
 from kafkalite.spark.partitioner import choose
 from kafkalite.spark.producer_id import new_producer
+from kafkalite.spark.schema import HEADERS_TYPE
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.record_batch import increment_sequence
 
@@ -159,12 +160,7 @@ class TaskWriter:
             there = self._partitions[topic] = self._client.partitions_to_write(topic)
         chosen = choose(rows.column("key"), len(there), self.rows)
         if "partition" in rows.schema.names:
-            given = rows.column("partition")
-            explicit = pc.fill_null(given, -1).to_numpy(zero_copy_only=False)
-            wrong = set(np.unique(explicit).tolist()) - {-1, *there}
-            if wrong:
-                raise UnknownTopic(f"topic {topic!r} has no partition {min(wrong)}")
-            chosen = np.where(explicit >= 0, explicit, chosen)
+            chosen = explicit_or(chosen, rows.column("partition"), topic, there)
         self.rows += rows.num_rows
         for partition in np.unique(chosen).tolist():
             which = np.flatnonzero(chosen == partition)
@@ -204,12 +200,27 @@ class TaskWriter:
         self._sequences[partition] = increment_sequence(sequence, rows.num_rows)
 
 
+def explicit_or(
+    chosen: np.ndarray, column: pa.Array, topic: str, there: Sequence[int]
+) -> np.ndarray:
+    """The partitions that a column names; where it is null, the chosen ones. Raises
+    UnknownTopic."""
+    is_named = column.is_valid().to_numpy(zero_copy_only=False)
+    named = column.cast(pa.int32()).fill_null(0).to_numpy(zero_copy_only=False)
+    wrong = set(np.unique(named[is_named]).tolist()) - set(there)
+    if wrong:
+        raise UnknownTopic(f"topic {topic!r} has no partition {min(wrong)}")
+    return np.where(is_named, named, chosen)
+
+
 def _prepared(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Key and value as bytes, the other columns as they are; no key is a null key."""
-    names = [name for name in ("partition", "headers") if name in rows.schema.names]
-    columns = {name: rows.column(name) for name in names}
+    names = rows.schema.names
+    columns = {"partition": rows.column("partition")} if "partition" in names else {}
+    if "headers" in names:
+        columns["headers"] = rows.column("headers").cast(HEADERS_TYPE)
     columns["value"] = rows.column("value").cast(pa.binary())
-    key = rows.column("key") if "key" in rows.schema.names else pa.nulls(rows.num_rows)
+    key = rows.column("key") if "key" in names else pa.nulls(rows.num_rows)
     columns["key"] = key.cast(pa.binary())
     return pa.RecordBatch.from_pydict(columns)
 

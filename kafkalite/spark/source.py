@@ -25,7 +25,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from kafkalite.spark.errors import OffsetOutOfRange
+from kafkalite.spark.errors import OffsetOutOfRange, UnknownTopic
 from kafkalite.spark.options import Options, ReadOptions, read_options
 from kafkalite.spark.planning import (
     OffsetRange,
@@ -190,8 +190,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
 
 def read_range(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-    """A task's rows. Records that retention took meanwhile are data loss, or left out if that is
-    allowed."""
+    """A task's rows. Records that are gone, by retention or with their topic, are data loss, or
+    left out if that is allowed."""
     partition = (wanted.topic, wanted.partition)
     way = access(options)
     start = wanted.start
@@ -202,7 +202,7 @@ def read_range(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordB
                     start = int(records.column("offset")[-1].as_py()) + 1
                     yield records
                 return
-            except OffsetOutOfRange as error:
+            except (OffsetOutOfRange, UnknownTopic) as error:
                 data_loss(options, str(error))
                 found = way.bounds([partition], options.isolation).get(partition)
                 if found is None:
@@ -210,7 +210,8 @@ def read_range(options: ReadOptions, wanted: OffsetRange) -> Iterator[pa.RecordB
                 left = wanted._replace(
                     start=max(start, found.start_offset), end=min(wanted.end, found.end_offset)
                 )
-                if (left.start, left.end) == (start, wanted.end):
+                is_all = (left.start, left.end) == (start, wanted.end)
+                if is_all and isinstance(error, OffsetOutOfRange):
                     raise  # it is all there again, and yet could not be read
                 start, wanted = left.start, left
     finally:

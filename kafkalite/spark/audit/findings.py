@@ -40,6 +40,7 @@ KINDS: Final[dict[str, tuple[Severity, str]]] = {
     "largest-timestamp": (_DAMAGE, "a batch's largest timestamp is not that of its records"),
     "time-goes-back": (_DAMAGE, "the broker's own timestamps go back"),
     "timestamps-go-back": (_NOTE, "producers' timestamps go back"),
+    "timestamp-too-far": (_NOTE, "a producer's timestamp is beyond Spark's: no source can read it"),
     "leader-epoch": (_DAMAGE, "leader epochs go back, or are not those of the checkpoint"),
     # producers and transactions
     "sequence-duplicate": (_DAMAGE, "a producer's (epoch, sequence) is there twice"),

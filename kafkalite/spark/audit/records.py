@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from kafkalite.spark.audit.batches import Segment
 from kafkalite.spark.audit.findings import Findings
 from kafkalite.spark.batch_headers import BatchHeaders
-from kafkalite.spark.decode import decode
+from kafkalite.spark.decode import TimestampTooFar, decode
 from kafkalite.spark.decompress import unfold
 from kafkalite.spark.digest import key_hashes, milliseconds
 from kafkalite.spark.vectorized_records import CorruptRecords
@@ -51,11 +51,9 @@ class RecordCheck:
         if not len(rows):
             return
         ends = np.cumsum(fields["batch_length"][rows].astype(np.int64) + LOG_OVERHEAD)
-        with segment.read() as mapped:
-            view = memoryview(mapped)
+        with segment.read() as mapped, memoryview(mapped) as view:
             for number in np.unique(ends // _CHUNK_BYTES).tolist():
                 self._check_some(segment, view, rows[ends // _CHUNK_BYTES == number])
-            view.release()
 
     def _check_some(self, segment: Segment, view: memoryview, rows: Any) -> None:
         """Batches of some megabytes together; one by one if that fails."""
@@ -84,22 +82,19 @@ class RecordCheck:
         """One batch, by the wire's own reader, which says what is wrong with it."""
         batch = segment.batch(i)
         problem = _problem(batch)
-        if problem is None:
-            headers = BatchHeaders(
-                segment.fields[i : i + 1], np.zeros(1, np.int64), len(batch.buffer), None, None
-            )
+        if problem is not None:
+            self._add(segment, i, *problem)
+            return
+        headers = BatchHeaders(
+            segment.fields[i : i + 1], np.zeros(1, np.int64), len(batch.buffer), None, None
+        )
+        try:
             for each in unfold(batch.buffer, headers):
                 table = decode(each, "", 0, include_headers=False)
                 self._check_table(segment, np.array([i]), each.fields, table)
-            return
-        kind, message = problem
-        self._findings.add(
-            kind,
-            message,
-            file=segment.path.name,
-            position=segment.positions[i],
-            offset=batch.base_offset,
-        )
+        except TimestampTooFar as error:
+            self.rows += batch.record_count
+            self._add(segment, i, "timestamp-too-far", str(error))
 
     def _check_table(self, segment: Segment, rows: Any, fields: Any, table: Any) -> None:
         self.rows += table.num_rows

@@ -38,8 +38,10 @@ from kafkalite.spark.pipelines.summary import Summary
 
 _LOCK: Final = "_lock"
 _STAGING: Final = "_staging"
-# Offsets in one range, and so rows in one file: a task holds them in memory.
+# A range, and so a file, has no more offsets, and where records are large, not many more bytes: a
+# task holds it in memory, and so does one that replays it.
 _RANGE_OFFSETS: Final = 250_000
+_RANGE_BYTES: Final = 256 << 20
 _DAY_MS: Final = 86_400_000
 _FILE_NAME: Final = re.compile(r"(\d{5})-(\d{20})\.parquet")
 # The topic is told by the directory.
@@ -66,23 +68,38 @@ class _Task:
     end: int
     isolation: Isolation
 
-    def run(self) -> ArchivedRange:
-        records = self.source.read(self.topic, self.partition, self.start, self.end, self.isolation)
-        batches = list(records)
+    def run(self) -> list[ArchivedRange]:
+        """The range; several, one behind the other, where its records are large."""
+        done: list[ArchivedRange] = []
+        start, size = self.start, 0
+        batches: list[Any] = []
+        for batch in self.source.read(
+            self.topic, self.partition, self.start, self.end, self.isolation
+        ):
+            batches.append(batch)
+            size += batch.nbytes
+            if size >= _RANGE_BYTES:
+                end = batch.column("offset")[-1].as_py() + 1
+                done.append(self._archive(start, end, batches))
+                start, size, batches = end, 0, []
+        if start < self.end:
+            done.append(self._archive(start, self.end, batches))
+        return done
+
+    def _archive(self, start: int, end: int, batches: list[Any]) -> ArchivedRange:
         if not batches:
-            return ArchivedRange(self.start, self.end, 0, digest.text(0), ())
+            return ArchivedRange(start, end, 0, digest.text(0), ())
         table = pa.Table.from_batches(batches).select(_COLUMNS)
         days = milliseconds(table.column("timestamp")) // _DAY_MS
         files: list[ArchivedFile] = []
         for day in np.unique(days).tolist():
             rows = table if (days == day).all() else table.filter(pa.array(days == day))
-            files.append(self._write(rows, str(np.datetime64(day, "D"))))
-        return ArchivedRange(
-            self.start, self.end, table.num_rows, digest.text(digest.digest(table)), tuple(files)
-        )
+            files.append(self._write(rows, start, str(np.datetime64(day, "D"))))
+        told = digest.text(digest.digest(table))
+        return ArchivedRange(start, end, table.num_rows, told, tuple(files))
 
-    def _write(self, rows: Any, date: str) -> ArchivedFile:
-        name = file_path(self.topic, date, self.partition, self.start)
+    def _write(self, rows: Any, start: int, date: str) -> ArchivedFile:
+        name = file_path(self.topic, date, self.partition, start)
         path = self.root / _STAGING / name
         path.parent.mkdir(parents=True, exist_ok=True)
         pa.parquet.write_table(rows, path, compression="zstd")
@@ -249,12 +266,13 @@ def _run(spark: Any, manifest: Manifest, tasks: list[_Task], *, progress: bool) 
         total=total, unit=" offsets", unit_scale=True, desc="archive", disable=not progress
     ) as bar:
         # Results come in the tasks' order, so a partition's ranges are without holes at any moment.
-        for task, done in zip(tasks, run_parts(spark, _Task.run, tasks), strict=True):
-            _into_place(manifest.root, done)
+        for task, ranges in zip(tasks, run_parts(spark, _Task.run, tasks), strict=True):
+            for done in ranges:
+                _into_place(manifest.root, done)
             topic = manifest.topics[task.topic]
-            topic.partitions.setdefault(task.partition, []).append(done)
+            topic.partitions.setdefault(task.partition, []).extend(ranges)
             manifest.save()
-            rows += done.rows
+            rows += sum(done.rows for done in ranges)
             bar.update(task.end - task.start)
     shutil.rmtree(manifest.root / _STAGING, ignore_errors=True)
     return rows

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kafkalite.spark.decode import MAX_TIMESTAMP_MS
 from kafkalite.spark.digest import milliseconds
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.json_rows import json_objects, json_values
@@ -42,11 +43,13 @@ class Columns:
 
     def check(self, schema: Any, where: str) -> None:
         """Raises PipelineError when a file with this schema does not fit."""
-        for name in self._named():
+        for name in [*self._named(), *self._value_columns(schema.names)]:
             if name not in schema.names:
                 raise PipelineError(
                     f"{where} has no column {name!r}; it has {', '.join(schema.names)}"
                 )
+            if schema.names.count(name) > 1:
+                raise PipelineError(f"{where} has several columns named {name!r}")
         if self.partition is not None:
             kind = schema.field(self.partition).type
             if not pa.types.is_integer(kind):
@@ -64,7 +67,7 @@ class Columns:
 
     def _named(self) -> list[str]:
         single = [self.key, self.partition, self.timestamp, *(name for _, name in self.headers)]
-        return [name for name in single if name is not None] + self._value_columns([])
+        return [name for name in single if name is not None]
 
     def _value_columns(self, names: list[str]) -> list[str]:
         return names if self.value == EVERYTHING else self.value.split(",")
@@ -87,6 +90,13 @@ class Columns:
             if column.null_count:
                 raise PipelineError(f"column {self.timestamp!r} has rows without a timestamp")
             timestamps = milliseconds(column)
+            too_far = np.abs(timestamps) > MAX_TIMESTAMP_MS
+            if too_far.any():
+                found = timestamps[np.argmax(too_far)]
+                raise PipelineError(
+                    f"column {self.timestamp!r} has the time {found}, which is too far: "
+                    "milliseconds since 1970 are wanted"
+                )
         columns = {"key": key, "value": value, "timestamp": pa.array(timestamps)}
         if self.headers:
             columns["headers"] = self._headers(table)

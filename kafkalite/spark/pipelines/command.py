@@ -136,6 +136,9 @@ def _replay(commands: Any) -> None:
         "--append", action="store_true", help="behind what is there, not to the same offsets"
     )
     parser.add_argument(
+        "--resume", action="store_true", help="go on with an interrupted run without --append"
+    )
+    parser.add_argument(
         "--speed",
         type=float,
         metavar="N",
@@ -252,6 +255,7 @@ def _run_replay(flags: argparse.Namespace) -> int:
         data_dir=flags.data_dir,
         bootstrap=flags.bootstrap,
         append=flags.append,
+        resume=flags.resume,
         speed=flags.speed,
         compression=flags.compression,
         configs=dict(flags.configs),
@@ -309,7 +313,7 @@ def main(arguments: list[str]) -> int:
     except ImportError as error:
         return _refuse(f"{error.name} is not installed: pip install 'kafkalite[spark]'")
     from kafkalite.spark.errors import SparkSourceError
-    from kafkalite.spark.pipelines.errors import PipelineError
+    from kafkalite.spark.pipelines.errors import PipelineError, told
 
     try:
         result: int = flags.run(flags)
@@ -317,8 +321,7 @@ def main(arguments: list[str]) -> int:
     except (PipelineError, SparkSourceError) as error:
         return _refuse(str(error))
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        return _refuse(f"{where}{error.strerror or error}")
+        return _refuse(told(error))
     except KeyboardInterrupt:
         return _refuse("interrupted; the same command goes on where it can")
 

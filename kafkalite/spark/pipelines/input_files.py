@@ -27,9 +27,15 @@ _SUFFIXES: Final = {
     ".ndjson": "json",
 }
 FORMATS: Final = ("parquet", "csv", "json")
-# Rows of one part, where the file can be split.
+# A part has about so many rows, and where they are large, not many more bytes, if the file can be
+# split. A task goes through it in steps, which it holds in memory.
 _PART_ROWS: Final = 250_000
+_PART_BYTES: Final = 256 << 20
 _STEP_ROWS: Final = 65_536
+_STEP_BYTES: Final = 64 << 20
+# Arrow's own size of a block, and the largest.
+_BLOCK_BYTES: Final = 1 << 20
+_LARGEST_BLOCK_BYTES: Final = 1 << 28
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,8 @@ class FilePart:
             if self.format == "parquet":
                 with pa.parquet.ParquetFile(self.path) as file:
                     groups = list(self.row_groups)
-                    for batch in file.iter_batches(_STEP_ROWS, row_groups=groups):
+                    step = _step_rows(_bytes_of_row(file.metadata, groups))
+                    for batch in file.iter_batches(step, row_groups=groups):
                         yield pa.Table.from_batches([batch])
                 return
             table = _read(self.path, self.format)
@@ -68,8 +75,9 @@ class GeneratedPart:
 
     def tables(self) -> Iterator[Any]:
         chance = np.random.default_rng([self.seed, self.first])
-        for start in range(self.first, self.first + self.count, _STEP_ROWS):
-            rows = min(_STEP_ROWS, self.first + self.count - start)
+        step = _step_rows(self.value_bytes)
+        for start in range(self.first, self.first + self.count, step):
+            rows = min(step, self.first + self.count - start)
             letters = chance.integers(97, 123, rows * self.value_bytes, np.uint8)
             value = pa.FixedSizeBinaryArray.from_buffers(
                 pa.binary(self.value_bytes), rows, [None, pa.py_buffer(letters)]
@@ -89,10 +97,27 @@ def generated_parts(
     count: int, seed: int, value_bytes: int, timestamp_ms: int
 ) -> list[GeneratedPart]:
     """`count` rows in parts; the same seed makes the same rows."""
+    size = _at_most(_PART_ROWS, _PART_BYTES, value_bytes)
     return [
-        GeneratedPart(seed, first, min(_PART_ROWS, count - first), value_bytes, timestamp_ms)
-        for first in range(0, count, _PART_ROWS)
+        GeneratedPart(seed, first, min(size, count - first), value_bytes, timestamp_ms)
+        for first in range(0, count, size)
     ]
+
+
+def _at_most(rows: int, size: int, bytes_of_row: int) -> int:
+    """So many rows, or as many as are so many bytes, and one at least."""
+    return max(1, min(rows, size // max(1, bytes_of_row)))
+
+
+def _step_rows(bytes_of_row: int) -> int:
+    return _at_most(_STEP_ROWS, _STEP_BYTES, bytes_of_row)
+
+
+def _bytes_of_row(metadata: Any, groups: Sequence[int]) -> int:
+    """The bytes of a row, on average, as a Parquet file knows them: unpacked."""
+    of_groups = [metadata.row_group(i) for i in groups]
+    rows = sum(each.num_rows for each in of_groups)
+    return sum(each.total_byte_size for each in of_groups) // max(1, rows)
 
 
 def find_files(inputs: Sequence[str | Path], format: str | None = None) -> list[tuple[str, str]]:
@@ -103,10 +128,13 @@ def find_files(inputs: Sequence[str | Path], format: str | None = None) -> list[
     found: list[tuple[str, str]] = []
     for given in map(Path, inputs):
         if given.is_dir():
+            # Folders with such names hold what is not rows: unfinished files of Spark
+            # (_temporary), the log of a Delta table (_delta_log).
             inside = sorted(
                 path
                 for path in given.rglob("*")
-                if path.is_file() and not any(p.startswith((".", "_")) for p in path.parts[-1:])
+                if path.is_file()
+                and not any(p.startswith((".", "_")) for p in path.relative_to(given).parts)
             )
             paths = [path for path in inside if format or path.suffix.lower() in _SUFFIXES]
             if not paths:
@@ -135,20 +163,33 @@ def split(path: str, format: str) -> tuple[Any, list[FilePart], int | None]:
             metadata = file.metadata
             parts: list[FilePart] = []
             groups: list[int] = []
-            rows = 0
+            rows = size = 0
             for i in range(metadata.num_row_groups):
                 groups.append(i)
                 rows += metadata.row_group(i).num_rows
-                if rows >= _PART_ROWS or i == metadata.num_row_groups - 1:
+                size += metadata.row_group(i).total_byte_size
+                is_full = rows >= _PART_ROWS or size >= _PART_BYTES
+                if is_full or i == metadata.num_row_groups - 1:
                     parts.append(FilePart(path, format, tuple(groups)))
-                    groups, rows = [], 0
+                    groups, rows, size = [], 0, 0
             return file.schema_arrow, parts, metadata.num_rows
     except (pa.ArrowException, OSError) as error:
         raise _unreadable(path, format, error) from error
 
 
 def _read(path: str, format: str) -> Any:
-    return pa.csv.read_csv(path) if format == "csv" else pa.json.read_json(path)
+    """All rows of a CSV or JSON file. It is read by blocks, in each of which a row must end."""
+    size = min(Path(path).stat().st_size, _LARGEST_BLOCK_BYTES)
+    block_size = _BLOCK_BYTES
+    while True:
+        try:
+            if format == "csv":
+                return pa.csv.read_csv(path, pa.csv.ReadOptions(block_size=block_size))
+            return pa.json.read_json(path, pa.json.ReadOptions(block_size=block_size))
+        except pa.ArrowInvalid as error:
+            if "straddling" not in str(error) or block_size > size:
+                raise
+        block_size *= 4
 
 
 def _unreadable(path: str, format: str, error: Exception) -> PipelineError:

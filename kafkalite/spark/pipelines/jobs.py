@@ -18,7 +18,7 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from kafkalite.spark.errors import SparkSourceError
-from kafkalite.spark.pipelines.errors import PipelineError
+from kafkalite.spark.pipelines.errors import PipelineError, told
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -102,6 +102,8 @@ def _outcome(function: Callable[[Part], Result], part: Part) -> bytes:
     except (PipelineError, SparkSourceError) as error:
         # A task that Spark runs again would fail again, and the sentence would drown in traces.
         return pickle.dumps(PipelineError(str(error)))
+    except OSError as error:  # such as a full disk
+        return pickle.dumps(PipelineError(told(error)))
 
 
 def _cores(spark: Any) -> int:

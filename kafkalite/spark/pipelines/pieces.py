@@ -7,12 +7,14 @@ however the tasks ran.
 
 from __future__ import annotations
 
+import fcntl
+import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +24,8 @@ from kafkalite.spark.encode import EncodedBatch, encode_batches
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches
+
+_LOCK: Final = "_lock"
 
 
 class Piece(NamedTuple):
@@ -79,23 +83,37 @@ class PieceWriter:
 
     def add(self, partition: int, records: Any, **encoding: Any) -> None:
         """Append records of one partition; `encoding` as for `encode_batches`."""
+        data = [batch.data for batch in _encode(records, self.compression, **encoding)]
+        self._write(partition, data, digest.content_hashes(records))
+
+    def add_all(self, records: Any, partitions: Any) -> None:
+        """Append records, each to its partition; those of one partition stay in their order.
+
+        All are encoded together: of thousands of partitions each may have a few.
+        """
+        order = np.argsort(partitions, kind="stable")
+        numbers, starts = np.unique(partitions[order], return_index=True)
+        rows = records.take(order) if len(numbers) > 1 else records
+        ends = np.append(starts, len(order))[1:].tolist()
+        hashes = digest.content_hashes(rows)
+        batches = _encode(rows, self.compression, breaks=starts.tolist())
+        for partition, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
+            data: list[bytes] = []
+            row = start
+            while row < end:
+                batch = next(batches)
+                data.append(batch.data)
+                row += batch.record_count
+            self._write(partition, data, hashes[start:end])
+
+    def _write(self, partition: int, batches: Sequence[bytes], hashes: Any) -> None:
         mode = "ab" if partition in self.rows else "wb"
         path = self._path(partition)
         with path.open(mode) as file:
-            for batch in _encode(records, self.compression, **encoding):
-                file.write(batch.data)
+            file.writelines(batches)
         with path.with_suffix(".hashes").open(mode) as file:
-            digest.content_hashes(records).tofile(file)
-        self.rows[partition] = self.rows.get(partition, 0) + records.num_rows
-
-    def add_all(self, records: Any, partitions: Any) -> None:
-        """Append records, each to its partition; those of one partition stay in their order."""
-        order = np.argsort(partitions, kind="stable")
-        numbers, starts = np.unique(partitions[order], return_index=True)
-        ends = [*starts[1:].tolist(), len(order)]
-        for partition, start, end in zip(numbers.tolist(), starts.tolist(), ends, strict=True):
-            rows = records.take(order[start:end]) if len(numbers) > 1 else records
-            self.add(partition, rows)
+            hashes.tofile(file)
+        self.rows[partition] = self.rows.get(partition, 0) + len(hashes)
 
     def pieces(self) -> list[Piece]:
         return [
@@ -116,7 +134,21 @@ def codec_named(name: str) -> Compression:
 @contextmanager
 def temporary_directory(pipeline: str, data_dir: str | Path | None) -> Iterator[Path]:
     """The folder where pieces lie for a while: on the disk they are meant for, outside of the
-    logs."""
-    near = None if data_dir is None else Path(data_dir).resolve().parent
-    with tempfile.TemporaryDirectory(prefix=f".kafkalite-{pipeline}-", dir=near) as name:
+    logs. Those of runs that were killed are removed."""
+    near = Path(tempfile.gettempdir()) if data_dir is None else Path(data_dir).resolve().parent
+    prefix = f".kafkalite-{pipeline}-"
+    for left in near.glob(f"{prefix}*"):
+        _remove_unless_held(left)
+    with (
+        tempfile.TemporaryDirectory(prefix=prefix, dir=near) as name,
+        (Path(name) / _LOCK).open("w") as lock,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)
         yield Path(name)
+
+
+def _remove_unless_held(left: Path) -> None:
+    """The lock of a run that was killed can be had."""
+    with suppress(OSError), (left / _LOCK).open("r+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(left)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -29,11 +29,16 @@ from kafkalite.spark.pipelines.pieces import (
     temporary_directory,
 )
 from kafkalite.spark.pipelines.progress_file import ProgressFile
-from kafkalite.spark.pipelines.sinks import DataDirectorySink, Sink, open_sink
+from kafkalite.spark.pipelines.sinks import DataDirectorySink, open_sink
 from kafkalite.spark.pipelines.stored import reader
 from kafkalite.spark.pipelines.summary import PartitionSummary, Summary
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.record_batch import TimestampType
+
+_NOT_EMPTY: Final = (
+    "--append writes behind what it has, and over the network --resume goes on where an "
+    "interrupted run stopped"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +117,7 @@ def replay(
     data_dir: str | Path | None = None,
     bootstrap: str | None = None,
     append: bool = False,
+    resume: bool = False,
     speed: float | None = None,
     compression: str = "none",
     configs: Mapping[str, str] | None = None,
@@ -133,6 +139,8 @@ def replay(
 
     Args:
         topic: the archived one; `into`: its name now, if another.
+        resume: with `bootstrap`, and without `append`: go on where an interrupted run stopped. What
+            is in the topic must be the beginning of the archive.
         speed: with `append` and `bootstrap`: 1 sends each record as long after the first as its
             timestamp says, 10 in a tenth of the time; None: at once.
 
@@ -141,23 +149,21 @@ def replay(
     root = Path(archive_dir).resolve()
     manifest = Manifest.load(root)
     archived = _archived(manifest, topic)
-    _check(manifest, topic, archived, append=append, speed=speed, bootstrap=bootstrap)
+    _check_flags(append=append, resume=resume, speed=speed, bootstrap=bootstrap)
+    _check_files(manifest, topic, archived, is_numbered=not append and bootstrap is not None)
     codec = codec_named(compression)
     target = into or topic
     count = max(archived.partitions) + 1
-    starts = [0] * count
-    if not append:
-        for partition, ranges in archived.partitions.items():
-            starts[partition] = ranges[0].start if ranges else 0
+    starts = [0] * count if append else _starts(archived, count)
     with ExitStack() as stack:
         sink = stack.enter_context(
             open_sink(data_dir, bootstrap, target, count, configs=configs, start_offsets=starts)
         )
-        state = ProgressFile(root, topic, target, str(data_dir or bootstrap))
+        state = ProgressFile(root, topic, target, bootstrap or Path(data_dir or "").resolve())
         firsts = state.begin([sink.end_offset(i) for i in range(count)]) if append else starts
         delivery = Delivery(sink, target, firsts, reader(data_dir, bootstrap))
-        if delivery.resumes and not append:
-            raise PipelineError(f"topic {target} is not empty; --append writes behind what it has")
+        if delivery.resumes and not append and not resume:
+            raise PipelineError(f"topic {target} is not empty; {_NOT_EMPTY}")
         session = stack.enter_context(spark_session(spark, master))
         began = time.perf_counter()
         directory = stack.enter_context(temporary_directory("replay", data_dir))
@@ -167,11 +173,11 @@ def replay(
             tqdm(total=rows, unit=" rows", unit_scale=True, desc="replay", disable=not progress)
         )
         pieces = run_parts(session, _Task.run, tasks)
-        if append:
-            done = _append(delivery, pieces, bar, speed)
-        else:
+        if isinstance(sink, DataDirectorySink) and not append:
             done = _put_in_place(sink, target, tasks, pieces, bar)
-        state.end()
+        else:
+            done = _deliver(delivery, pieces, bar, speed)
+    state.end()  # when all of it is on the disk: a run that is killed before is gone on with
     return Summary("replay", done, time.perf_counter() - began)
 
 
@@ -184,10 +190,11 @@ def _archived(manifest: Manifest, topic: str) -> ArchivedTopic:
     return archived
 
 
-def _append(
+def _deliver(
     delivery: Delivery, pieces: Iterator[Piece | None], bar: Any, speed: float | None
 ) -> list[PartitionSummary]:
-    """Every record behind what is there, at its pace if there is one."""
+    """Every record behind what is there, unless an interrupted run has delivered it; at its pace
+    if there is one."""
     if speed is not None:
         Pace(speed, bar).deliver(delivery, [piece for piece in pieces if piece is not None])
     else:
@@ -200,20 +207,30 @@ def _append(
     return delivery.summaries()
 
 
-def _check(
-    manifest: Manifest,
-    topic: str,
-    archived: ArchivedTopic,
-    *,
-    append: bool,
-    speed: float | None,
-    bootstrap: str | None,
-) -> None:
-    """Check what can be checked before anything is written. Raises PipelineError."""
+def _starts(archived: ArchivedTopic, count: int) -> list[int]:
+    """The offset that each partition begins with."""
+    found = (archived.partitions.get(partition) for partition in range(count))
+    return [ranges[0].start if ranges else 0 for ranges in found]
+
+
+def _check_flags(*, append: bool, resume: bool, speed: float | None, bootstrap: str | None) -> None:
+    """Raises PipelineError."""
+    if resume and (append or bootstrap is None):
+        raise PipelineError(
+            "--resume is for --bootstrap without --append: an appending run goes on by itself, and "
+            "in a data directory a topic appears whole or not at all"
+        )
     if speed is not None and (not append or bootstrap is None):
         raise PipelineError("a speed needs --append and --bootstrap: a broker that receives")
     if speed is not None and not speed > 0:
         raise PipelineError(f"a speed of {speed}: it must be above 0")
+
+
+def _check_files(
+    manifest: Manifest, topic: str, archived: ArchivedTopic, *, is_numbered: bool
+) -> None:
+    """Raises PipelineError: a file is not there, or not what it was; or a broker would number the
+    records otherwise."""
     for file in manifest.files(topic):
         path = manifest.root / file.path
         try:
@@ -222,7 +239,7 @@ def _check(
             raise PipelineError(f"{path} cannot be read: {error.strerror}") from error
         if size != file.size_bytes:
             raise PipelineError(f"{path} has {size} bytes, and had {file.size_bytes}")
-    if append or bootstrap is None:
+    if not is_numbered:
         return
     for partition, ranges in archived.partitions.items():
         end, rows = archived.end(partition) or 0, sum(each.rows for each in ranges)
@@ -255,26 +272,20 @@ def _tasks(
 
 
 def _put_in_place(
-    sink: Sink, topic: str, tasks: list[_Task], pieces: Any, bar: Any
+    sink: DataDirectorySink, topic: str, tasks: list[_Task], pieces: Any, bar: Any
 ) -> list[PartitionSummary]:
-    """Every record at its own offset."""
+    """Every record at its own offset, whatever holes are between them."""
     rows: dict[int, int] = {}
     digests: dict[int, int] = {}
     for task, piece in zip(tasks, pieces, strict=True):
         partition, archived = task.partition, task.archived
-        if isinstance(sink, DataDirectorySink):
-            firsts = [file.first_offset for file in archived.files]
-            sink.fill(partition, min(firsts, default=archived.end))
+        firsts = [file.first_offset for file in archived.files]
+        sink.fill(partition, min(firsts, default=archived.end))
         if piece is not None:
             for batch in piece.batches():
-                data = bytearray(batch.buffer)
-                if isinstance(sink, DataDirectorySink):
-                    sink.append_in_place(partition, data)
-                elif sink.append(partition, data, batch.record_count) != batch.base_offset:
-                    raise PipelineError(f"somebody else writes to {topic}-{partition}")
+                sink.append_in_place(partition, bytearray(batch.buffer))
             piece.remove()
-        if isinstance(sink, DataDirectorySink):
-            sink.fill(partition, archived.end)
+        sink.fill(partition, archived.end)
         rows[partition] = rows.get(partition, 0) + archived.rows
         digests[partition] = digest.add(digests.get(partition, 0), int(archived.digest, 16))
         bar.update(archived.rows)

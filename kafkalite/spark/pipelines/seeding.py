@@ -11,6 +11,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+from kafkalite.requests.topic_names import INTERNAL_TOPICS
+from kafkalite.spark.decode import MAX_TIMESTAMP_MS
 from kafkalite.spark.pipelines.columns import Columns
 from kafkalite.spark.pipelines.delivery import Delivery
 from kafkalite.spark.pipelines.errors import PipelineError
@@ -98,6 +100,8 @@ def seed(
     codec = codec_named(compression)
     if not 1 <= partitions <= 10_000:
         raise PipelineError(f"{partitions} partitions: there may be 1 to 10000")
+    if topic in INTERNAL_TOPICS:
+        raise PipelineError(f"topic {topic} is the broker's own: no other may write to it")
     columns = columns or Columns(timestamp_ms=time.time_ns() // 1_000_000)
     parts, total = _plan(inputs, format, columns, generate, seed, value_bytes)
     with ExitStack() as stack:
@@ -138,6 +142,10 @@ def _plan(
     """The parts of the input, and how many rows it has, if that is known."""
     if generate < 0 or value_bytes < 0:
         raise PipelineError(f"{min(generate, value_bytes)} is no number of records or bytes")
+    if abs(columns.timestamp_ms) > MAX_TIMESTAMP_MS:
+        raise PipelineError(
+            f"{columns.timestamp_ms} is too far: milliseconds since 1970 are wanted"
+        )
     if bool(inputs) == bool(generate):
         raise PipelineError("either files are named, or a number of records to generate")
     parts: list[Part] = []

@@ -22,6 +22,7 @@ from kafkalite.spark.audit.findings import KINDS, Severity
 from kafkalite.spark.audit.report import write_report
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.record_batch import Record
 from tests.kafkalite.spark.planted_damage import PLANTED, Damage, flipped_bit_in_a_value
 from tests.kafkalite.spark.sound_directory import (
     ORDERS,
@@ -127,6 +128,21 @@ def test_an_open_transaction_is_a_note(tmp_path: Path) -> None:
     result = audited(tmp_path / "data")
     assert [(each.kind, each.offset) for each in result.findings] == [("open-transaction", 0)]
     assert result.is_sound
+
+
+@pytest.mark.parametrize("time_ms", [1 << 62, -(1 << 62)])
+def test_a_time_that_spark_cannot_hold_is_a_note(tmp_path: Path, time_ms: int) -> None:
+    """Producers that give nanoseconds for milliseconds make such: a broker may take them."""
+    with test_broker(data_dir=tmp_path / "data") as broker:
+        keep = {"retention.ms": -1, "message.timestamp.after.max.ms": 2**63 - 1}
+        broker.create_topic(ORDERS, configs=keep)
+        for some in (records(2), [Record(timestamp=time_ms, value=b"far")], records(3)):
+            append(broker, ORDERS, some)
+    result = audited(tmp_path / "data")
+    assert result.is_sound
+    [found] = [each for each in result.findings if each.kind == "timestamp-too-far"]
+    assert (found.offset, found.severity) == (2, Severity.NOTE)
+    assert result.partitions[0].records == 6
 
 
 def test_the_report_can_be_read(data_dir: Path, tmp_path: Path) -> None:

@@ -22,7 +22,10 @@ def dead_address() -> str:
 
 @pytest.mark.parametrize(
     ("bootstrap", "told"),
-    [("", "is empty"), (" , ", "is empty"), ("a", "'a' is not host:port"), ("a:1,b:x", "'b:x'")],
+    [
+        *(("", "is empty"), (" , ", "is empty"), ("a", "'a' is not host:port")),
+        *(("a:1,b:x", "'b:x'"), ("a:65536", "'a:65536'"), ("PLAINTEXT://a", "is not host:port")),
+    ],
 )
 def test_what_names_no_broker_is_refused(bootstrap: str, told: str) -> None:
     with pytest.raises(BrokerError, match=told):
@@ -31,7 +34,7 @@ def test_what_names_no_broker_is_refused(bootstrap: str, told: str) -> None:
 
 def test_any_broker_that_answers_will_do(dead_address: str) -> None:
     with broker() as b:
-        connections = Connections(f"{dead_address}, {b.bootstrap}", 10)
+        connections = Connections(f"{dead_address}, PLAINTEXT://{b.bootstrap}", 10)
         assert connections.ask(MetadataRequest(topics=[])).brokers
         host, _, port = b.bootstrap.rpartition(":")
         first = connections.get((host, int(port)))

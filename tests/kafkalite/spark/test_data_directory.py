@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from kafkalite.log.checkpoints import write_offsets
+from kafkalite.log.checkpoints import read_offsets, write_offsets
 from kafkalite.log.directory import LogDirectory
 from kafkalite.log.files import (
     HIGH_WATERMARK_CHECKPOINT,
     LOG_START_OFFSET_CHECKPOINT,
     Files,
 )
+from kafkalite.spark import data_directory as one_directory
 from kafkalite.spark import segment_files
 from kafkalite.spark.data_directory import (
     Bounds,
@@ -117,3 +118,37 @@ def test_a_checkpoint_that_is_broken_is_as_none(data_directory: Make) -> None:
     path = directory.stop()
     (path / HIGH_WATERMARK_CHECKPOINT).write_text("0\nmany\n")
     assert bounds(path, TOPIC, 0) == Bounds(0, 1)
+
+
+def test_a_checkpoint_is_read_once_until_it_is_another(
+    data_directory: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It names every partition, and each of thousands asks for it."""
+    directory = data_directory()
+    directory.records(b"a", b"b")
+    path = directory.stop()
+    reads: list[Path] = []
+
+    def counted(files: Files, file: Path) -> dict[tuple[str, int], int]:
+        reads.append(file)
+        return read_offsets(files, file)
+
+    monkeypatch.setattr(one_directory, "read_offsets", counted)
+    for end in (2, 1, 2):
+        write_offsets(Files(), path / HIGH_WATERMARK_CHECKPOINT, {(TOPIC, 0): end})
+        del reads[:]
+        assert [bounds(path, TOPIC, 0) for _ in range(3)] == [Bounds(0, end)] * 3
+        assert reads.count(path / HIGH_WATERMARK_CHECKPOINT) == 1
+
+
+def test_one_partition_is_looked_for_alone(
+    data_directory: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = data_directory()
+    directory.records(b"a")
+    path = directory.stop()
+    (path / "u-0").mkdir()
+    looked: list[Path] = []
+    monkeypatch.setattr(one_directory, "_holds_log", lambda each: looked.append(each) or True)
+    assert list_partitions(path, (TOPIC, 0)) == [StoredPartition(TOPIC, 0, path / f"{TOPIC}-0")]
+    assert looked == [path / f"{TOPIC}-0"]

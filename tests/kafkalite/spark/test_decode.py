@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from kafkalite.spark.batch_headers import walk
-from kafkalite.spark.decode import decode
+from kafkalite.spark.decode import TimestampTooFar, decode
 from kafkalite.spark.decompress import unfold
 from kafkalite.spark.errors import (
     DamagedLog,
 )
-from kafkalite.spark.vectorized_records import CorruptRecords
 from kafkalite.wire.record_batch import (
     Record,
     TimestampType,
@@ -69,9 +68,10 @@ def test_a_time_that_the_broker_stamped_is_the_batchs() -> None:
     ]
 
 
-def test_a_time_that_spark_cannot_hold_is_told() -> None:
-    with pytest.raises(CorruptRecords, match="does not fit Spark's microseconds"):
-        rows_of(build_batch([Record(timestamp=1 << 62, value=b"v")]))
+@pytest.mark.parametrize("time_ms", [1 << 62, -(1 << 62), 9_223_372_036_854_776])
+def test_a_time_that_spark_cannot_hold_is_told(time_ms: int) -> None:
+    with pytest.raises(TimestampTooFar, match=f"{time_ms} ms does not fit Spark's microseconds"):
+        rows_of(build_batch([Record(timestamp=time_ms, value=b"v")]))
 
 
 def test_records_that_do_not_add_up_are_told(data_directory: Make) -> None:

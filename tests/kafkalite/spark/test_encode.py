@@ -111,6 +111,17 @@ def test_records_the_broker_stamped_share_a_batch_with_their_like() -> None:
     assert [record.timestamp for batch in batches for record in iterate_records(batch)] == stamps
 
 
+def test_a_break_begins_a_batch() -> None:
+    values = pa.array([b"v" * 100] * 6)
+    made = encode_batches(
+        pa.nulls(6, pa.binary()), values, np.zeros(6, np.int64), max_batch_bytes=300, breaks=[0, 3]
+    )
+    assert [(batch.base_offset, batch.record_count) for batch in made] == [
+        *((0, 2), (2, 1)),
+        *((3, 2), (5, 1)),
+    ]
+
+
 def test_batches_reach_up_to_the_next() -> None:
     made = encode_batches(
         pa.nulls(4, pa.binary()),

@@ -58,11 +58,11 @@ def test_rows_get_the_partition_that_their_key_decides(running: broker, client: 
 
 
 def test_rows_of_several_topics_are_placed_by_each(running: broker, client: Client) -> None:
-    counts: dict[str, int] = {}
+    there: dict[str, list[int]] = {}
     keys = pa.array([b"a", b"b", b"a"], pa.binary())
     given = rows(key=keys, value=pa.array(["x", "y", "z"]), topic=pa.array(["t", "u", "u"]))
-    placed = place_rows(given, options(running, None), client, counts, 0)
-    assert counts == {"t": 3, "u": 2}
+    placed = place_rows(given, options(running, None), client, there, 0)
+    assert there == {"t": [0, 1, 2], "u": [0, 1]}
     by_topic = dict(zip(("t", "u"), (choose(keys, 3), choose(keys, 2)), strict=True))
     assert placed.column("partition").to_pylist() == [
         int(by_topic["t"][0]),
@@ -76,6 +76,20 @@ def test_a_partition_that_is_named_wins(running: broker, client: Client) -> None
     placed = place_rows(given, options(running, "t"), client, {}, 0)
     assert placed.column("partition").to_pylist() == [2, 0]
     assert placed.column("key").to_pylist() == [None, None]
+    for partition in (3, -1):
+        given = rows(value=pa.array(["x"]), partition=pa.array([partition], pa.int32()))
+        with pytest.raises(UnknownTopic, match=f"topic 't' has no partition {partition}"):
+            place_rows(given, options(running, "t"), client, {}, 0)
+
+
+def test_columns_that_are_all_null_say_nothing(running: broker, client: Client) -> None:
+    nothing = {name: pa.nulls(1) for name in ("key", "partition", "headers")}
+    placed = place_rows(
+        rows(value=pa.array(["x"]), **nothing), options(running, "t"), client, {}, 0
+    )
+    assert placed.to_pylist() == [
+        {"key": None, "value": b"x", "topic": "t", "partition": 0, "headers": None}
+    ]
 
 
 def test_rows_that_go_nowhere_are_told(running: broker, client: Client) -> None:

@@ -57,6 +57,8 @@ def listed(directory: Path) -> set[str]:
         (["--timestamp", "name"], "'name' is string, no timestamp"),
         (["--header", "*=number"], "not a list of structs"),
         (["--partitions", "0"], "0 partitions"),
+        (["--topic", "__consumer_offsets"], "__consumer_offsets is the broker's own"),
+        (["--timestamp-ms", str(10**16)], f"{10**16} is too far: milliseconds since 1970"),
         (["--header", "number"], "NAME=VALUE"),
         (["--compression", "rar"], "rar"),
         (["--generate", "5"], "either files"),
@@ -82,6 +84,8 @@ def test_seed_refuses_files_that_are_none(
     assert "bad.csv cannot be read as csv" in refused(capsys, "seed", tmp_path / "bad.csv", *to)
     (tmp_path / "bad.json").write_text("{]\n")
     assert "bad.json cannot be read as json" in refused(capsys, "seed", tmp_path / "bad.json", *to)
+    (tmp_path / "twice.csv").write_text("a,b,a\n1,2,3\n")
+    assert "several columns named 'a'" in refused(capsys, "seed", tmp_path / "twice.csv", *to)
     assert "no file" in refused(capsys, "seed", tmp_path / "missing.csv", *to)
     (tmp_path / "empty").mkdir()
     assert "no Parquet, CSV or JSON" in refused(capsys, "seed", tmp_path / "empty", *to)

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from kafkalite.spark import record_readers
 from kafkalite.spark.data_directory import Bounds, Isolation
 from kafkalite.spark.errors import UnknownTopic
 from kafkalite.spark.options import read_options
 from kafkalite.spark.record_readers import Access, DirectoryAccess, NetworkAccess
+from kafkalite.spark.replicas import Places, find_replicas
 from kafkalite.testing import broker
 from kafkalite.wire.api_keys import ApiKey
 from tests.kafkalite.spark.filled_topic import BATCH, BATCHES, PARTITION
@@ -76,6 +78,22 @@ def test_partitions_are_found_without_internal_ones(way: Access) -> None:
         way.partitions(["t", "x"])
 
 
+def test_a_task_looks_for_its_own_partition(way: Access, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Among thousands, each of which has a task."""
+    asked: list[object] = []
+
+    def noted(paths: tuple[Path, ...], only: object = None) -> Places:
+        asked.append(only)
+        return find_replicas(paths, PARTITION)
+
+    monkeypatch.setattr(record_readers, "find_replicas", noted)
+    given = {"kafka.bootstrap.servers": "unused:1", "subscribe": "t"}
+    options = read_options(given, streaming=False)
+    for _ in range(2):
+        assert sum(each.num_rows for each in way.read(PARTITION, 1, 3, options)) == 2
+    assert asked == ([PARTITION] if isinstance(way, DirectoryAccess) else [])
+
+
 def test_bounds_leave_out_what_is_not_there(way: Access) -> None:
     asked = [("t", 0), ("t", 1), ("t", 7), ("x", 0)]
     assert way.bounds(asked, Isolation.READ_COMMITTED) == {
@@ -83,6 +101,22 @@ def test_bounds_leave_out_what_is_not_there(way: Access) -> None:
         ("t", 1): Bounds(0, 0),
     }
     assert way.bounds([], Isolation.READ_UNCOMMITTED) == {}
+
+
+def test_bounds_leave_out_what_is_deleted_meanwhile(
+    way: Access, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deleted after it was looked for: asked about, and not there."""
+    there = way.partitions(["t"])
+    gone = ("x", 0)
+    if isinstance(way, NetworkAccess):
+        looks = iter([[*there, gone], there])
+        monkeypatch.setattr(way, "_there", lambda _: next(looks))
+    else:
+        places = {**way._look(), gone: way._look()["t", 0]}
+        monkeypatch.setattr(way, "_look", lambda: places)
+    found = way.bounds([*there, gone], Isolation.READ_UNCOMMITTED)
+    assert found == {("t", 0): Bounds(1, 3), ("t", 1): Bounds(0, 0)}
 
 
 def test_offsets_are_found_by_time(way: Access) -> None:

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from kafkalite.spark.data_directory import (
     bounds,
 )
+from kafkalite.spark.errors import DamagedLog
 from kafkalite.spark.schema import RECORD_SCHEMA
-from kafkalite.spark.segment_reader import read_partition
+from kafkalite.spark.segment_reader import offset_for_timestamp, read_partition
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.record_batch import (
     Record,
@@ -71,3 +72,12 @@ def test_without_headers_there_is_no_such_column(data_directory: Make) -> None:
     directory.records(b"a", b"b")
     [batch] = read_partition(directory.stop(), TOPIC, 0, 0, 2)
     assert batch.schema == RECORD_SCHEMA
+
+
+def test_a_time_that_spark_cannot_hold_is_told_where_it_is_met(data_directory: Make) -> None:
+    directory = data_directory()
+    directory.append(batch_of([Record(0, 5, None, b"a")]), batch_of([Record(1, 1 << 62, None)]))
+    path = directory.stop()
+    assert offset_for_timestamp(path, TOPIC, 0, 5) == 0
+    with pytest.raises(DamagedLog, match="does not fit Spark's microseconds"):
+        offset_for_timestamp(path, TOPIC, 0, 6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,10 +22,11 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from kafkalite.spark.client import Client
+from kafkalite.spark.client import AUTO_CREATE_SECONDS, Client
 from kafkalite.spark.errors import SparkSourceError, UnknownTopic
 from kafkalite.spark.partitioner import choose
 from kafkalite.spark.producer_id import new_producer
+from kafkalite.spark.schema import HEADERS_TYPE
 from kafkalite.spark.sink import (
     BatchWriter,
     StreamWriter,
@@ -148,6 +150,32 @@ def test_a_partition_that_is_named_wins(running: broker) -> None:
     assert sorted(set(written(running, named))) == [(0, "y"), (2, "x"), (2, "z")]
     with pytest.raises(UnknownTopic, match="topic 't' has no partition 7"):
         written(running, rows(value=pa.array(["v"]), partition=pa.array([7])))
+    with pytest.raises(UnknownTopic, match="topic 't' has no partition -1"):
+        written(running, rows(value=pa.array(["v"]), partition=pa.array([-1])))
+
+
+def test_columns_that_are_all_null_say_nothing(running: broker) -> None:
+    """In SQL a bare NULL has a type of its own."""
+    nothing = {name: pa.nulls(1) for name in ("key", "partition", "headers")}
+    assert [value for _, value in written(running, rows(value=pa.array(["v"]), **nothing))] == [
+        "v",
+        "v",
+    ]
+    assert written(running, rows(value=pa.nulls(1)))[-1][1] is None
+
+
+@pytest.mark.parametrize("header", [None, (None, b"x")])
+def test_a_header_without_a_key_is_refused(running: broker, header: object) -> None:
+    headers = pa.array([[("a", None), header]], HEADERS_TYPE)
+    with pytest.raises(SparkSourceError, match="a header has no key"):
+        written(running, rows(value=pa.array(["v"]), headers=headers))
+
+
+def test_a_topic_that_cannot_be_is_told_at_once(running: broker) -> None:
+    began = time.monotonic()
+    with pytest.raises(UnknownTopic, match=r"'no/such'.*INVALID_TOPIC_EXCEPTION"):
+        written(running, rows(value=pa.array(["v"])), topic="no/such")
+    assert time.monotonic() - began < AUTO_CREATE_SECONDS
 
 
 def test_the_topic_option_wins_over_the_column(running: broker) -> None:

@@ -134,3 +134,25 @@ def test_records_that_are_gone_are_told_or_left_out(running: broker) -> None:
     with pytest.raises(OffsetOutOfRange, match="failOnDataLoss"):
         read()
     assert read(failondataloss="false") == [b"3", b"4"]
+
+
+def test_records_whose_topic_is_gone_are_told_or_left_out(running: broker) -> None:
+    """So that a micro-batch in the checkpoint does not stop the query for ever."""
+    running.create_topic("u")
+    running.produce("u", "stays")
+
+    def both(**more: str) -> list[bytes]:
+        options = {**given(running, **more), "subscribepattern": "[tu]"}
+        del options["subscribe"]
+        reader = StreamReader(read_options(options, streaming=True))
+        ends = {"t": {"0": 5, "1": 0}, "u": {"0": 1}}
+        try:
+            return values(reader.partitions({"t": {"0": 0, "1": 0}, "u": {"0": 0}}, ends), reader)
+        finally:
+            reader.stop()
+
+    assert len(both()) == 6
+    running.delete_topic("t")
+    assert both(failondataloss="false") == [b"stays"]
+    with pytest.raises(OffsetOutOfRange, match=r"no topic 't'.*failOnDataLoss"):
+        both()
