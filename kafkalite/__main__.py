@@ -329,6 +329,7 @@ async def _serve(
             await broker.stopped.wait()
             if isinstance(broker, Broker):  # the other has closed its clusters
                 await in_slices_of_task(broker.closing())
+                failure = failure or broker.failure
             nursery.cancel_scope.cancel()
     if failure is not None:
         raise failure

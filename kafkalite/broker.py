@@ -71,6 +71,7 @@ class Broker:
     background: Background
     controller: SoleController
     nodes: Nodes
+    failure: StartError | None = None  # why it ended by itself
 
     def __init__(
         self,
@@ -340,9 +341,8 @@ class Broker:
 
     async def expire_tokens(self) -> None:
         """Remove delegation tokens that have ended, unless controllers do."""
-        if self.services.cluster.is_observed:
-            return
-        await in_slices_of_task(self.services.cluster.deciding(self._expired_tokens))
+        if not self.services.cluster.is_observed:
+            await in_slices_of_task(self.services.cluster.deciding(self._expired_tokens))
 
     def _expired_tokens(self) -> Steps[Sequence[object]]:
         yield

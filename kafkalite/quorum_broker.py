@@ -143,7 +143,13 @@ class QuorumBroker(Broker):
         logs.fail_with_any_log()
 
     def _directory_failed(self, path: Path, error: OSError) -> None:
-        """Others are to lead what lies there: the controllers hear of it before the next beat."""
+        """Others are to lead what lies there: the controllers hear of it before the next beat.
+
+        Without any directory the broker leaves: the controllers would give it new partitions.
+        """
+        if len(self._logs.offline_directory_ids()) == len(self._logs.directory_ids):
+            self.failure = StartError(f"no data directory is left: {path}: {error}")
+            self.stop()
         self.membership.lifecycle.directories_changed()
 
     def _check_formatted(self) -> None:

@@ -15,11 +15,14 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+import trio
 
 from kafkalite import __version__
 from kafkalite.__main__ import main
+from kafkalite.broker import Broker
 from kafkalite.config.ready_file import newest
 from kafkalite.log import record_walk
+from kafkalite.server.listener import StartError
 from kafkalite.terminal.connection import Connection
 from tests.kafkalite.processes import COMMAND, started
 
@@ -100,6 +103,19 @@ def test_a_port_in_use(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = str(other.getsockname()[1])
         assert f"127.0.0.1:{port}" in refused(capsys, "--temporary", "--port", port)
+
+
+def test_a_broker_that_ends_by_itself_says_why(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def serve(self: Broker, *, task_status: trio.TaskStatus[None]) -> None:
+        self.failure = StartError("no data directory is left")
+        self.stopped.set()
+        task_status.started()
+
+    monkeypatch.setattr(Broker, "serve", serve)
+    assert main(["--temporary", "--port", "0"]) == 2
+    assert "kafkalite: no data directory is left\n" in capsys.readouterr().err
 
 
 @pytest.mark.slow

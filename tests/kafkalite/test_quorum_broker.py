@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -320,6 +321,18 @@ async def test_a_directory_that_fails_is_told_at_once(tmp_path: Path) -> None:
             failed = broker.cluster.directory_ids[1]
             await until(lambda: controller.brokers[1].offline_directories == [failed])
             nursery.cancel_scope.cancel()
+
+
+async def test_a_broker_without_a_directory_leaves(tmp_path: Path) -> None:
+    """Its controllers would give it new partitions, and it could keep none of them."""
+    async with controllers(1) as controller, trio.open_nursery() as nursery:
+        with QuorumBroker(config(tmp_path, 1, controller)) as broker:
+            await nursery.start(broker.serve)
+            broker._logs.manager.directories[0].failed(OSError(errno.EIO, "Input/output error"))
+            await broker.stopped.wait()
+            assert controller.brokers[1].offline_directories == broker.cluster.directory_ids
+            assert str(broker.failure).startswith("no data directory is left: ")
+    assert ".kafka_cleanshutdown" not in os.listdir(tmp_path / "1")
 
 
 async def test_a_start_without_a_directory_that_does_not_work(tmp_path: Path) -> None:
