@@ -327,7 +327,7 @@ class Connection:
         is_owed = isinstance(error, (ProtocolViolation, CloseConnection))
         channel = self._channel
         if not is_owed or channel.state is not _READING:
-            self._close()
+            self.abort(self.end_reason)
             return
         if isinstance(error, CloseConnection):
             if error.last_words:

@@ -9,6 +9,7 @@ import pytest
 import trio
 
 from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.suspension import ResponseCoroutine
 from kafkalite.server.channel import ChannelState
 from kafkalite.server.connection import Connection
 from kafkalite.server.loop import Loop
@@ -109,3 +110,28 @@ async def test_last_words_come_after_the_responses_before_them(
     assert [record.message for record in caplog.records] == [
         "10.0.0.1:5555: connection closed: enough"
     ]
+
+
+@in_task_and_loop
+async def test_a_client_that_is_gone_ends_its_connection_alone(loop: Loop | None) -> None:
+    """It is gone when the answer to its first request is sent, and the second has a task."""
+    client: list[trio.SocketStream] = []
+    closed = trio.Event()
+
+    async def in_task(connection: Connection) -> list[Records]:
+        await connection.context.connection.move_to_task()
+        await trio.sleep_forever()
+        raise AssertionError("it went on")
+
+    def answer(connection: Connection, frame: InMemory) -> list[Records] | ResponseCoroutine:
+        if bytes(frame) == PRODUCE:
+            return [framed(PRODUCE)]
+        client[0].socket.close()
+        return in_task(connection)
+
+    async with connected(answer, loop) as (stream, connection):
+        client.append(stream)
+        connection.context.connection.when_closed(closed.set)
+        await stream.send_all(framed(PRODUCE, FETCH))
+        with trio.fail_after(5):
+            await closed.wait()
