@@ -229,10 +229,14 @@ class QuorumBroker(Broker):
         self.membership.producer_ids.prefetch()
         await nursery.start(self.replicas.run)
         nursery.start_soon(supervised, "markers", self._markers.run)
-        await nursery.start(self._serve_clients)
-        lifecycle = self.membership.lifecycle
+        lifecycle, living = self.membership.lifecycle, trio.Event()
+        self.cluster.when_living(self.config.node_id, living.set)
         lifecycle.ready()
+        # Clients that ask before would hear of no broker while all others are fenced. librdkafka
+        # forgets the coordinators then, and its transactions never end.
         await self._unless_ended(lifecycle.unfenced)
+        await self._unless_ended(living)
+        await nursery.start(self._serve_clients)
         logger.info("node %d is a broker of cluster %s", self.config.node_id, self._logs.cluster_id)
         task_status.started()
         await lifecycle.may_go.wait()

@@ -102,3 +102,13 @@ class ObservedCluster(Cluster):
         """The broker epoch of a registered one, fenced or not; None if it is unknown."""
         known = self.image.brokers.get(broker_id)
         return None if known is None else known.broker_epoch
+
+    def when_living(self, broker_id: int, call: Callable[[], None]) -> None:
+        """Call it now if a broker is unfenced, and with every change while it is."""
+
+        def look(_: Sequence[object] = ()) -> None:
+            if self.registered_epoch(broker_id) is not None:
+                call()
+
+        self.subscribe(look)
+        look()

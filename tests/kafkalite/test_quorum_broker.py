@@ -220,6 +220,21 @@ async def test_a_broker_is_ready_while_the_controllers_let_it_serve(tmp_path: Pa
                     await broker.stopped.wait()
 
 
+async def test_nobody_connects_before_the_broker_is_unfenced(tmp_path: Path) -> None:
+    more = {"listeners": f"PLAINTEXT://127.0.0.1:{free_ports(1)[0]}"}
+    async with controllers(1) as controller, trio.open_nursery() as nursery:
+        with QuorumBroker(config(tmp_path, 1, controller, **more)) as broker:
+            broker.membership.lifecycle.ready = lambda: None
+            nursery.start_soon(broker.serve)
+            await until(lambda: broker._are_topics_open)
+            await trio.sleep(0.3)
+            assert broker.listeners[0].waits
+            broker.membership.lifecycle._is_ready = True
+            await until(lambda: not broker.listeners[0].waits)
+            assert len((await ask(broker, MetadataRequest())).brokers) == 1
+            nursery.cancel_scope.cancel()
+
+
 async def test_who_does_not_lead_says_so(tmp_path: Path) -> None:
     async with cluster(tmp_path, 2) as (controller, running):
         await in_sync(controller, running, 2)
@@ -324,7 +339,6 @@ async def test_a_directory_that_fails_is_told_at_once(tmp_path: Path) -> None:
 
 
 async def test_a_broker_without_a_directory_leaves(tmp_path: Path) -> None:
-    """Its controllers would give it new partitions, and it could keep none of them."""
     async with controllers(1) as controller, trio.open_nursery() as nursery:
         with QuorumBroker(config(tmp_path, 1, controller)) as broker:
             await nursery.start(broker.serve)

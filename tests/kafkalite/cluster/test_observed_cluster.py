@@ -88,6 +88,20 @@ def test_a_broker_s_epoch_is_known_and_counts_while_it_lives(observed: Observed)
     assert epochs() == (None, None)
 
 
+def test_it_tells_when_a_broker_lives(observed: Observed) -> None:
+    called: list[int] = []
+    observed.has(registered(1, 7))
+    observed.cluster.when_living(1, lambda: called.append(1))
+    observed.has(registered(2, 8))
+    assert called == []
+    observed.has(
+        BrokerRegistrationChangeRecord(broker_id=1, broker_epoch=7, fenced=UNFENCED),
+    )
+    assert called == [1]
+    observed.cluster.when_living(1, lambda: called.append(2))
+    assert called == [1, 2]
+
+
 def test_of_a_snapshot_the_difference_is_told(observed: Observed) -> None:
     kept, gone, new = (TopicRecord(name=name, topic_id=UUID(int=n)) for n, name in enumerate("kgn"))
     observed.has(kept, gone)
