@@ -18,7 +18,13 @@ from kafkalite.wire.compile_messages import MessageBuilderWriter, MessageParserW
 from kafkalite.wire.compile_parse import Parser
 from kafkalite.wire.compile_rows import RowBuilderWriter, RowParserWriter
 from kafkalite.wire.compile_source import Mode
-from kafkalite.wire.errors import InvalidMessage, Malformed, ProtocolViolation, too_many_elements
+from kafkalite.wire.errors import (
+    InvalidMessage,
+    Malformed,
+    ProtocolViolation,
+    Unbuilt,
+    too_many_elements,
+)
 from kafkalite.wire.fields import InMemory, Records, most_elements
 from kafkalite.wire.headers import decode_header, response_header_version, unpack_header
 from kafkalite.wire.message_codec import build_body
@@ -184,7 +190,7 @@ class ApiCodec:
         """The chunks of a response; the first begins with the length of all of them.
 
         Records are chunks of their own, the very objects that were in the message. Raises
-        InvalidMessage.
+        Unbuilt.
         """
         if type(response) is SharedResponse:
             return self._build_shared(correlation_id, response)
@@ -197,9 +203,10 @@ class ApiCodec:
             build(response, parts, chunks)
             last = b"".join(parts)
         except BUILD_ODDITIES:
-            chunks = self._build_declared(response)
-            last = b""
-        return self._framed(correlation_id, chunks, last)
+            pass  # not here: the exception would keep what was built so far
+        else:
+            return self._framed(correlation_id, chunks, last)
+        raise self._unbuilt()
 
     def build_in_slices(
         self, correlation_id: int, response: object
@@ -226,9 +233,25 @@ class ApiCodec:
                 yield
             last = b"".join(parts)
         except BUILD_ODDITIES:
-            chunks = self._build_declared(response)
-            last = b""
-        return self._framed(correlation_id, chunks, last)
+            pass
+        else:
+            return self._framed(correlation_id, chunks, last)
+        raise self._unbuilt()
+
+    def _unbuilt(self) -> Unbuilt:
+        return Unbuilt(f"{response_class(self.api_key).__name__} has an odd value")
+
+    def build_declared(self, correlation_id: int, response: Any) -> list[Records]:
+        """`build` for any response, by the reference codec. Raises InvalidMessage, which names the
+        field.
+
+        This takes long: call it in a thread.
+        """
+        if type(response) is SharedResponse:
+            response = response.row
+        if self.rows:
+            response = message_of_row(response_class(self.api_key), response)
+        return self._framed(correlation_id, build_body(response, self.api_version), b"")
 
     def _framed(self, correlation_id: int, chunks: list[Records], last: bytes) -> list[Records]:
         """The chunks with the length of all of them, and the header, before the first."""
@@ -262,11 +285,6 @@ class ApiCodec:
             self.api_version, flexible=flexible, in_slices=in_slices
         )
         return writer.compile(response_class(self.api_key))
-
-    def _build_declared(self, response: Any) -> list[Records]:
-        if self.rows:
-            response = message_of_row(response_class(self.api_key), response)
-        return build_body(response, self.api_version)
 
 
 @cache

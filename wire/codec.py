@@ -13,7 +13,13 @@ from msgspec import Struct
 from kafkalite.wire.api_codec import ApiCodec, codec_of, drained
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.api_messages import response_class
-from kafkalite.wire.errors import InvalidMessage, Malformed, ProtocolViolation, UnsupportedVersion
+from kafkalite.wire.errors import (
+    InvalidMessage,
+    Malformed,
+    ProtocolViolation,
+    Unbuilt,
+    UnsupportedVersion,
+)
 from kafkalite.wire.fields import InMemory, Records
 from kafkalite.wire.headers import (
     RequestHeader,
@@ -100,7 +106,10 @@ def encode_response(
         codec = _codec_of(api_key, api_version)
     except KeyError:
         raise InvalidMessage(f"API {api_key} has no version {api_version} here") from None
-    return codec.build(correlation_id, body)
+    try:
+        return codec.build(correlation_id, body)
+    except Unbuilt:
+        return codec.build_declared(correlation_id, body)
 
 
 def encode_request(

@@ -262,6 +262,11 @@ class InvalidMessage(WireError):
     """We were asked to send what the protocol cannot carry: a mistake on this side."""
 
 
+class Unbuilt(InvalidMessage):
+    """A response that the generated builder does not build; `ApiCodec.build_declared` does, or says
+    what is wrong, and may take its time."""
+
+
 class UnsupportedVersion(ProtocolViolation):
     """A readable header asks for an API or a version that we do not have.
 

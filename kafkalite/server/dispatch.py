@@ -9,6 +9,7 @@ which a client finds out what it may ask (KIP-511).
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import trio
@@ -22,7 +23,7 @@ from kafkalite.requests.suspension import ResponseCoroutine, has_to_wait
 from kafkalite.server.gates import Gates
 from kafkalite.wire.api_codec import codec_of
 from kafkalite.wire.codec import encode_response
-from kafkalite.wire.errors import InvalidMessage, Malformed, ProtocolViolation
+from kafkalite.wire.errors import InvalidMessage, Malformed, ProtocolViolation, Unbuilt
 from kafkalite.wire.fields import InMemory, Records, most_memory
 from kafkalite.wire.headers import read_header
 from kafkalite.wire.parse_support import ManyElements
@@ -126,8 +127,8 @@ class Dispatcher:
             return self._respond_later(route, context, correlation_id, request, response)
         try:
             return [] if response is None else route.codec.build(correlation_id, response)
-        except InvalidMessage as error:
-            return _respond_instead(route, context, correlation_id, request, error)
+        except Unbuilt:
+            return _respond_oddly(route, context, correlation_id, request, response)
 
     async def _respond_when_loaded(
         self, connection: Asker, api: Api, frame: InMemory
@@ -169,8 +170,8 @@ class Dispatcher:
                     route.codec.build_in_slices(correlation_id, response), context
                 )
             return route.codec.build(correlation_id, response)
-        except InvalidMessage as error:
-            return await _respond_instead(route, context, correlation_id, request, error)
+        except Unbuilt:
+            return await _respond_oddly(route, context, correlation_id, request, response)
 
     async def _respond_when_there_is_room(
         self, route: Route, context: RequestContext, correlation_id: int, frame: InMemory
@@ -197,8 +198,8 @@ class Dispatcher:
         row = row_of(response)
         try:
             chunks = await in_slices(route.codec.build_in_slices(correlation_id, row), context)
-        except InvalidMessage as error:
-            chunks = await _respond_instead(route, context, correlation_id, request, error)
+        except Unbuilt:
+            chunks = await _respond_oddly(route, context, correlation_id, request, row)
         letting_go = let_go(request, row)
         del request, response, row
         await in_slices(letting_go, context)
@@ -218,15 +219,22 @@ class Dispatcher:
         return api.load()
 
 
-async def _respond_instead(
-    route: Route, context: RequestContext, correlation_id: int, request: Any, error: InvalidMessage
+async def _respond_oddly(
+    route: Route, context: RequestContext, correlation_id: int, request: Any, response: Any
 ) -> list[Records]:
-    """Respond that something went wrong where the response cannot be sent."""
+    """Respond with values that the generated builder does not know, or say that something went
+    wrong where the response cannot be sent."""
+    await context.connection.move_to_task()
+    declared = partial(route.codec.build_declared, correlation_id, row_of(response))
+    try:
+        return await in_thread(declared)
+    except InvalidMessage as error:
+        found = error
     from kafkalite.server.unsendable import sendable  # a start has no need of it
 
-    steps = sendable(route.api, context, request, error)
-    response = await briefly_or_in_slices(steps, context)
-    if response is None:
+    steps = sendable(route.api, context, request, found)
+    instead = await briefly_or_in_slices(steps, context)
+    if instead is None:
         return []
-    steps = route.codec.build_in_slices(correlation_id, response)
+    steps = route.codec.build_in_slices(correlation_id, instead)
     return await briefly_or_in_slices(steps, context)

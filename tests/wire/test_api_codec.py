@@ -11,7 +11,7 @@ import pytest
 from kafkalite.wire.api_codec import ApiCodec, codec_of, drained
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import decode_request, decode_response, encode_request
-from kafkalite.wire.errors import InvalidMessage, Malformed, ProtocolViolation
+from kafkalite.wire.errors import InvalidMessage, Malformed, ProtocolViolation, Unbuilt
 from kafkalite.wire.fields import unsigned_varint
 from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages.fetch import (
@@ -239,15 +239,22 @@ def test_a_response_begins_with_its_length() -> None:
 @pytest.mark.parametrize("rows", [False, True])
 def test_a_response_that_does_not_fit_is_named(rows: bool) -> None:
     wrong = HeartbeatResponse(error_code=1 << 15)
+    codec, response = codec_of(12, 4, rows=rows), rows_of(wrong) if rows else wrong
+    with pytest.raises(Unbuilt):
+        codec.build(7, response)
+    with pytest.raises(Unbuilt):
+        drained(codec.build_in_slices(7, response))
     with pytest.raises(InvalidMessage) as caught:
-        codec_of(12, 4, rows=rows).build(7, rows_of(wrong) if rows else wrong)
+        codec.build_declared(7, response)
     assert caught.value.field_path == "HeartbeatResponse.error_code"
 
 
 def test_unknown_tagged_fields_of_a_response_are_written() -> None:
     response = HeartbeatResponse()
     response.unknown_tagged_fields = ((5, b"abc"),)
-    (chunk,) = codec_of(12, 4).build(7, response)
+    with pytest.raises(Unbuilt):
+        codec_of(12, 4).build(7, response)
+    (chunk,) = codec_of(12, 4).build_declared(7, response)
     assert decode_response(12, 4, bytes(chunk)[4:]) == (7, response)
 
 
@@ -284,7 +291,13 @@ def test_a_response_in_slices_may_be_odd_too() -> None:
     response = metadata_response(600)
     response.unknown_tagged_fields = ((9, b"x"),)
     codec = codec_of(3, 12)
-    assert join(drained(codec.build_in_slices(7, response))) == join(codec.build(7, response))
+    with pytest.raises(Unbuilt):
+        drained(codec.build_in_slices(7, response))
+    (declared,) = codec.build_declared(7, response)
+    assert decode_response(3, 12, bytes(declared)[4:]) == (7, response)
+
+
+def test_a_shared_response_is_built_in_slices_too() -> None:
     shared = SharedResponse(rows_of(metadata_response(3)))
     rows = codec_of(3, 12, rows=True)
     assert drained(rows.build_in_slices(7, shared)) == rows.build(7, shared.row)

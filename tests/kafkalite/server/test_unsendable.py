@@ -56,6 +56,14 @@ async def test_all_that_was_asked_is_refused_and_what_was_done_stays(
     ]
 
 
+async def test_the_loop_goes_on_while_it_is_found_out_what_cannot_be_sent(client: Client) -> None:
+    """The watch of all tests sees it, as to look at so many takes 100 ms and more."""
+    named = [topic(f"t-{number}", **{"retention.ms": "x"}) for number in range(3000)]
+    wrong = topic("wrong", **{"retention.ms": LONG})
+    answer = await client.ask(CreateTopicsRequest(topics=[*named, wrong], timeout_ms=10_000))
+    assert {each.error_code for each in answer.topics} == {UNEXPECTED}
+
+
 async def test_very_many_are_refused(client: Client) -> None:
     await client.ask(FindCoordinatorRequest(coordinator_keys=["any"]))
     request = DescribeGroupsRequest(groups=[LONG, *(f"group-{index}" for index in range(20_000))])
