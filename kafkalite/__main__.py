@@ -294,7 +294,7 @@ async def _serve(
     start: Start,
     ready_files: Sequence[Path],
     clients: Mapping[str, Mapping[str, str]],
-    until_eof: bool,
+    until_eof: bool = False,
 ) -> None:
     import gc
 
@@ -314,9 +314,13 @@ async def _serve(
         async with trio.open_nursery() as nursery:
             nursery.start_soon(stop_on_signals, signals, broker.stop)
             if until_eof:
-                from kafkalite.server.end_of_input import stop_at_end_of_input
+                from functools import partial
 
-                nursery.start_soon(stop_at_end_of_input, broker.stop)
+                from kafkalite.server.end_of_input import stop_at_end_of_input
+                from kafkalite.supervision import supervised
+
+                ends = partial(stop_at_end_of_input, broker.stop)
+                nursery.start_soon(supervised, "end of input", ends)
             try:
                 await nursery.start(broker.serve)
                 announce(broker, ready_files, clients)

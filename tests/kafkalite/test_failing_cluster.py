@@ -164,9 +164,9 @@ async def test_a_full_disk_is_over_when_it_is(
 async def test_a_broken_disk_ends_no_broker(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str
 ) -> None:
-    """A follower's and a leader's. The other broker leads on."""
+    """A follower's and a leader's, which has another disk. The other broker leads on."""
     monkeypatch.setattr(model_controller, "SESSION_SECONDS", inf)
-    async with cluster(tmp_path, 2) as (controller, running):
+    async with cluster(tmp_path, 2, spare=["sound"]) as (controller, running):
         await in_sync(controller, running, 2)
         fault = Fault(monkeypatch, tmp_path / "1")
         fault.failing, fault.number = operation, errno.EIO

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from random import Random
@@ -73,9 +73,13 @@ async def controllers(brokers: int, partitions: int = 2) -> AsyncIterator[Contro
         nursery.cancel_scope.cancel()
 
 
-def config(root: Path, node_id: int, controller: Controller, **more: str) -> BrokerConfig:
-    directory = root / str(node_id)
-    format_directory(directory, CLUSTER_ID, node_id, ignore_formatted=True)
+def config(
+    root: Path, node_id: int, controller: Controller, spare: Sequence[str] = (), **more: str
+) -> BrokerConfig:
+    """`spare`: the names of other directories that it has."""
+    directories = [root / name for name in (str(node_id), *spare)]
+    for directory in directories:
+        format_directory(directory, CLUSTER_ID, node_id, ignore_formatted=True)
     return BrokerConfig(
         {
             "process.roles": "broker",
@@ -83,7 +87,7 @@ def config(root: Path, node_id: int, controller: Controller, **more: str) -> Bro
             "listeners": "PLAINTEXT://127.0.0.1:0",
             "controller.listener.names": "CONTROLLER",
             "controller.quorum.bootstrap.servers": f"127.0.0.1:{controller.port}",
-            "log.dirs": str(directory),
+            "log.dirs": ",".join(map(str, directories)),
             "broker.heartbeat.interval.ms": "100",
             "initial.broker.registration.timeout.ms": "10000",
             "min.insync.replicas": "2",
@@ -94,13 +98,15 @@ def config(root: Path, node_id: int, controller: Controller, **more: str) -> Bro
 
 @asynccontextmanager
 async def cluster(
-    root: Path, count: int
+    root: Path, count: int, spare: Sequence[str] = ()
 ) -> AsyncIterator[tuple[Controller, dict[int, QuorumBroker]]]:
-    """So many brokers, unfenced."""
+    """So many brokers, unfenced. The first has the directories `spare`, too."""
     async with controllers(count) as controller:
         with ExitStack() as stack:
             running = {
-                node_id: stack.enter_context(QuorumBroker(config(root, node_id, controller)))
+                node_id: stack.enter_context(
+                    QuorumBroker(config(root, node_id, controller, spare if node_id == 1 else ()))
+                )
                 for node_id in range(1, count + 1)
             }
             async with trio.open_nursery() as nursery:

@@ -89,8 +89,7 @@ def test_ctrl_c_is_for_the_command() -> None:
     script = (
         "import os, signal, socket, time\n"
         "host, port = os.environ['KAFKALITE_BOOTSTRAP'].rsplit(':', 1)\n"
-        "print('began', flush=True)\n"
-        "try: time.sleep(60)\n"
+        "try: print('began', flush=True); time.sleep(60)\n"
         "except KeyboardInterrupt: time.sleep(0.3)\n"
         "socket.create_connection((host, int(port)))\n"
         "print('ended')\n"
