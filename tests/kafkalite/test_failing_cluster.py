@@ -166,7 +166,7 @@ async def test_a_broken_disk_ends_no_broker(
 ) -> None:
     """A follower's and a leader's, which has another disk. The other broker leads on."""
     monkeypatch.setattr(model_controller, "SESSION_SECONDS", inf)
-    async with cluster(tmp_path, 2, spare=["sound"]) as (controller, running):
+    async with cluster(tmp_path, 2, spare=["-sound"]) as (controller, running):
         await in_sync(controller, running, 2)
         fault = Fault(monkeypatch, tmp_path / "1")
         fault.failing, fault.number = operation, errno.EIO

@@ -76,8 +76,7 @@ async def controllers(brokers: int, partitions: int = 2) -> AsyncIterator[Contro
 def config(
     root: Path, node_id: int, controller: Controller, spare: Sequence[str] = (), **more: str
 ) -> BrokerConfig:
-    """`spare`: the names of other directories that it has."""
-    directories = [root / name for name in (str(node_id), *spare)]
+    directories = [root / f"{node_id}{end}" for end in ("", *spare)]
     for directory in directories:
         format_directory(directory, CLUSTER_ID, node_id, ignore_formatted=True)
     return BrokerConfig(
@@ -100,13 +99,11 @@ def config(
 async def cluster(
     root: Path, count: int, spare: Sequence[str] = ()
 ) -> AsyncIterator[tuple[Controller, dict[int, QuorumBroker]]]:
-    """So many brokers, unfenced. The first has the directories `spare`, too."""
+    """So many brokers, unfenced. `spare`: the ends of the names of their other directories."""
     async with controllers(count) as controller:
         with ExitStack() as stack:
             running = {
-                node_id: stack.enter_context(
-                    QuorumBroker(config(root, node_id, controller, spare if node_id == 1 else ()))
-                )
+                node_id: stack.enter_context(QuorumBroker(config(root, node_id, controller, spare)))
                 for node_id in range(1, count + 1)
             }
             async with trio.open_nursery() as nursery:
