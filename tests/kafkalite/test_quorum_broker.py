@@ -117,10 +117,9 @@ async def cluster(
 async def ask(broker: QuorumBroker, body: object) -> Any:
     listener = broker.listeners[0]
     link = Link("test", connect_tcp)
+    address = Address("127.0.0.1", listener.advertised_port)
     try:
-        return await link.ask(
-            Address("127.0.0.1", listener.advertised_port), body, timeout_seconds=SECONDS
-        )
+        return await link.ask(address, body, timeout_seconds=SECONDS)
     finally:
         await link.close()
 
@@ -386,9 +385,8 @@ async def test_a_directory_that_is_not_formatted_is_refused(tmp_path: Path) -> N
 
 async def test_controllers_that_do_not_answer(tmp_path: Path) -> None:
     async with controllers(1) as controller:
-        settings = config(
-            tmp_path, 1, controller, **{"initial.broker.registration.timeout.ms": "300"}
-        )
+        more = {"initial.broker.registration.timeout.ms": "300"}
+        settings = config(tmp_path, 1, controller, **more)
     with QuorumBroker(settings) as broker, pytest.raises(StartError, match="no controller"):
         await broker.serve()
 
@@ -396,8 +394,7 @@ async def test_controllers_that_do_not_answer(tmp_path: Path) -> None:
 @pytest.mark.slow
 async def test_a_node_id_in_use_waits_for_the_session_to_end(tmp_path: Path) -> None:
     async with cluster(tmp_path, 2) as (controller, _):
-        again = config(tmp_path / "again", 1, controller)
-        with QuorumBroker(again) as second:
+        with QuorumBroker(config(tmp_path / "again", 1, controller)) as second:
             with trio.move_on_after(1):
                 await second.serve()
             assert second.membership.broker_epoch() == -1
