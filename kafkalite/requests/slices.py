@@ -52,14 +52,18 @@ _NEVER: Final = 1_000_000
 
 
 def is_long(
-    context: RequestContext, topics: Sequence[tuple[Any, ...]], most: int = AT_ONCE
+    context: RequestContext,
+    topics: Sequence[tuple[Any, ...]],
+    most: int = AT_ONCE,
+    most_bytes: float = inf,
 ) -> bool:
-    """True if a request is to be handled in slices: if it has more than `most` elements.
+    """True if a request is to be handled in slices: if it has more than `most` elements, or bytes.
 
     `topics` are rows that end with a list.
     """
-    if context.request_bytes < COUNTED_FROM_BYTES:
-        return False
+    size = context.request_bytes
+    if not COUNTED_FROM_BYTES <= size <= most_bytes:
+        return size > most_bytes
     return len(topics) > most or sum(len(topic[-1]) for topic in topics) > most
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from kafkalite.apis import list_offsets as list_offsets_api
 from kafkalite.replica.partition import Partition
+from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import AT_ONCE
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode
@@ -194,3 +196,23 @@ def test_what_very_many_topics_leave_is_freed_little_by_little() -> None:
     }
     assert most_freed(list_offsets_api._taken(found)) < 2500
     assert not found
+
+
+@pytest.mark.pure
+async def test_long_names_hold_nobody(client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are long enough for a name's look-up to take as long as those of ten partitions."""
+    turns = 0
+    next_element = list_offsets_api._next
+
+    async def counted(context: RequestContext, count: int) -> int:
+        nonlocal turns
+        turns += (count + 1) % AT_ONCE == 0
+        return await next_element(context, count)
+
+    monkeypatch.setattr(list_offsets_api, "_next", counted)
+    names = [f"{number}{'x' * 4000}" for number in range(2 * AT_ONCE)]
+    response = await client.ask(
+        ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=name) for name in names])
+    )
+    assert response.topics == []
+    assert turns == 2
