@@ -47,3 +47,25 @@ def _most_freed(steps: Generator[Any, None, Any]) -> int:
         most, before = max(most, before - after), after
     del result
     return most
+
+
+class FreedInSlices:
+    """Takes the place of `in_slices`, and notes how many containers each step has freed, and what
+    came between the last one and `over`."""
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+        self._there = 0
+
+    async def __call__(self, steps: Generator[Any, None, Any], _: Any) -> Any:
+        while True:
+            try:
+                next(steps)
+            except StopIteration as done:
+                return done.value
+            finally:
+                self.over()
+
+    def over(self) -> None:
+        before, self._there = self._there, alive()
+        self.counts.append(before - self._there)

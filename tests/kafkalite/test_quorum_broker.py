@@ -345,7 +345,7 @@ async def test_a_broker_without_a_directory_leaves(tmp_path: Path) -> None:
         with QuorumBroker(config(tmp_path, 1, controller)) as broker:
             await nursery.start(broker.serve)
             broker._logs.manager.directories[0].failed(OSError(errno.EIO, "Input/output error"))
-            await broker.stopped.wait()
+            await until(broker.stopped.is_set)
             assert controller.brokers[1].offline_directories == broker.cluster.directory_ids
             assert str(broker.failure).startswith("no data directory is left: ")
     assert ".kafka_cleanshutdown" not in os.listdir(tmp_path / "1")

@@ -10,11 +10,10 @@ import pytest
 
 from kafkalite.apis import fetch as fetch_api
 from kafkalite.replica.fetch_sessions import FetchContext, FetchTarget
-from kafkalite.requests.slices import Steps
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.messages.fetch import FetchRequest
 from kafkalite.wire.rows import default_row
-from tests.freed_in_steps import alive, without_collections
+from tests.freed_in_steps import FreedInSlices, without_collections
 
 COUNT = 8000
 
@@ -30,21 +29,8 @@ class Asker:
 async def test_what_very_many_topics_leave_is_freed_little_by_little(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    freed: list[int] = []
-    there = 0
-
-    async def in_slices(steps: Steps[Any], _: Any) -> Any:
-        nonlocal there
-        while True:
-            try:
-                next(steps)
-            except StopIteration as done:
-                return done.value
-            finally:
-                before, there = there, alive()
-                freed.append(before - there)
-
-    monkeypatch.setattr(fetch_api, "in_slices", in_slices)
+    freed = FreedInSlices()
+    monkeypatch.setattr(fetch_api, "in_slices", freed)
     context: Any = SimpleNamespace(
         connection=Asker(), node_id=1, may_read=None, api_version=18, wait_for=None
     )
@@ -62,6 +48,6 @@ async def test_what_very_many_topics_leave_is_freed_little_by_little(
             with pytest.raises(StopIteration) as done:
                 fetching.send(None)
             del fetching
-            freed.append(there - alive())
+            freed.over()
     assert len(done.value.value.row[3]) == COUNT
-    assert max(freed) < 2500
+    assert max(freed.counts) < 2500

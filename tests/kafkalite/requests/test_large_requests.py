@@ -10,13 +10,12 @@ import pytest
 
 from kafkalite.requests import large_requests
 from kafkalite.requests.large_requests import with_message
-from kafkalite.requests.slices import Steps
 from kafkalite.wire.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
     TopicPartitions,
 )
 from kafkalite.wire.rows import rows_of
-from tests.freed_in_steps import alive, without_collections
+from tests.freed_in_steps import FreedInSlices, without_collections
 
 MESSAGE = ConsumerGroupHeartbeatRequest(
     group_id="g",
@@ -56,21 +55,8 @@ async def test_the_answer_is_made_from_the_message(
 
 def test_the_message_is_let_go_little_by_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """The largest number of objects that goes at once is far below the message's."""
-    freed: list[int] = []
-    there = 0
-
-    async def in_slices(steps: Steps[Any], _: Any) -> Any:
-        nonlocal there
-        while True:
-            try:
-                next(steps)
-            except StopIteration as done:
-                return done.value
-            finally:
-                before, there = there, alive()
-                freed.append(before - there)
-
-    monkeypatch.setattr(large_requests, "in_slices", in_slices)
+    freed = FreedInSlices()
+    monkeypatch.setattr(large_requests, "in_slices", freed)
     topics = [TopicPartitions(partitions=[number]) for number in range(20_000)]
     row = rows_of(ConsumerGroupHeartbeatRequest(group_id="g", topic_partitions=topics))
     with without_collections():
@@ -78,6 +64,6 @@ def test_the_message_is_let_go_little_by_little(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(StopIteration):
             answering.send(None)
         del answering
-        freed.append(there - alive())
-    assert sum(max(each, 0) for each in freed) > 20_000
-    assert max(freed) < 5_000
+        freed.over()
+    assert sum(max(each, 0) for each in freed.counts) > 20_000
+    assert max(freed.counts) < 5_000
