@@ -61,4 +61,4 @@ def test_what_means_nothing_is_refused_by_its_field(written: object) -> None:
 def test_a_wrong_expression_is_told_once(capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(Problem, match="missing"):
         predicate({"re": "("}, field="topic")
-    assert capfd.readouterr().err == ""
+    assert "Error parsing" not in capfd.readouterr().err
