@@ -104,7 +104,7 @@ class Broker:
         self._stack = ExitStack()
         self._connections: Connections
         self._loader = Loader(PROMPT_SECONDS)
-        self.metrics: MetricsEndpoint | None = None  # only where it is asked for
+        self.metrics: MetricsEndpoint | None = None  # unless asked for
 
     def _new_sessions(self) -> FetchSessionCache:
         slots = self.config.integer("max.incremental.fetch.session.cache.slots")
@@ -127,7 +127,7 @@ class Broker:
 
     @property
     def loop(self) -> Loop:
-        """The loop that serves the connections."""
+        """That serves the connections."""
         return self._connections.loop
 
     def __enter__(self) -> Self:
@@ -194,6 +194,9 @@ class Broker:
             config, cluster, topics, groups, now_ms, load=load, markers=markers
         )
         security = self._open_security(cluster)
+        loop = self._loop or Loop()
+        if self._loop is None:
+            stack.callback(loop.close)
         self.services = Services(
             config=config,
             cluster=cluster,
@@ -206,12 +209,10 @@ class Broker:
             replica_moves=replica_moves,
             security=security,
             telemetry=ClientTelemetry(config, cluster, now_ms),
+            joined_writes=loop.joined_writes,
             now_ms=now_ms,
         )
         self.background = Background(config, cluster, topics, logs.manager, self.clock)
-        loop = self._loop or Loop()
-        if loop is not self._loop:
-            stack.callback(loop.close)
         self._dispatcher = Dispatcher(
             self.services, self._gates(), forward, loads_in_thread=loop.is_hosted
         )
@@ -221,13 +222,12 @@ class Broker:
 
     def _open_security(self, cluster: Cluster) -> Security:
         """Raises ConfigError where a security config cannot be obeyed."""
-        config = self.config
-        security = Security(config, lambda: cluster.image)
+        security = Security(self.config, lambda: cluster.image)
         cluster.subscribe(security.changed)
         cluster.check_stores = security.check_stores
         for listener in self.listeners:
             security.listener(listener.node_id, listener.name, listener.config.security_protocol)
-        if credentials := config.string("kafkalite.scram.credentials"):
+        if credentials := self.config.string("kafkalite.scram.credentials"):
             cluster.write(scram_records(credentials.split("\n")))
         return security
 
@@ -290,8 +290,8 @@ class Broker:
         at_once(logs.abandoning()) if self.is_abandoned else logs.close()
 
     def _close_listeners(self) -> None:
-        for listener in self.listeners:
-            listener.close()
+        for each in self.listeners:
+            each.close()
 
     async def serve(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Serve clients until `stop`; has started when they can connect. Raises StartError."""

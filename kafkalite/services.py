@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafkalite.coordinators.share_adapter import ShareServices
     from kafkalite.coordinators.transaction_coordinator.coordinator import TransactionCoordinator
     from kafkalite.group_coordinator.coordinator import GroupCoordinator
+    from kafkalite.log.joined_writes import JoinedWrites
     from kafkalite.replica.fetch_sessions import FetchSessionCache
     from kafkalite.replica.partition_logs import PartitionLogs
     from kafkalite.replica.replica_moves import ReplicaMoves
@@ -45,6 +46,7 @@ class Services(Struct, frozen=True):
     replica_moves: ReplicaMoves
     security: Security
     telemetry: ClientTelemetry
+    joined_writes: JoinedWrites
     now_ms: Callable[[], int]
 
     def serves_groups(self, kind: str) -> bool:

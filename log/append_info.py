@@ -1,8 +1,18 @@
-"""The outcome of an append."""
+"""The side that appends, and the outcome."""
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 from kafkalite.log.producer_entry import BatchMetadata
+
+
+class AppendOrigin(IntEnum):
+    """The side that appends: it decides the checks that are made."""
+
+    REPLICATION = 0
+    COORDINATOR = 1
+    CLIENT = 2
 
 
 class AppendInfo:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator
 
 from kafkalite.log.acceptance import accept
 from kafkalite.log.accepted_batch import AcceptedBatch
+from kafkalite.log.append_info import AppendOrigin
 from kafkalite.log.large_batch import append_large
 from kafkalite.log.log import Log
-from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.log.validation import validate
 from kafkalite.wire.errors import KafkaError
 

@@ -68,6 +68,8 @@ class LogConfig:
     most_unindexed_bytes: int = field(init=False, compare=False)
     # flush.messages, or a number of records that no log has.
     most_unflushed: int = field(init=False, compare=False)
+    # True if what is appended may be seen before it is flushed, or asks for no flush.
+    joins_writes: bool = field(init=False, compare=False)
     # message.timestamp.before.max.ms, or an age beyond that of any timestamp that is not negative.
     max_age_ms: int = field(init=False, compare=False)
 
@@ -86,6 +88,7 @@ class LogConfig:
             "max_batch_bytes": min(self.max_message_bytes, self.segment_bytes),
             "most_unindexed_bytes": min(self.index_interval_bytes, _MOST_UNINDEXED_BYTES),
             "most_unflushed": min(self.flush_messages, _OUT_OF_REACH),
+            "joins_writes": self.flush_messages == FOREVER and not self.visible_after_flush,
             "max_age_ms": min(self.message_timestamp_before_max_ms, _OUT_OF_REACH),
         }
         for name, value in derived.items():

@@ -15,12 +15,13 @@ from typing import Final
 from kafkalite.log import flushing, retention, rolling, truncation
 from kafkalite.log.acceptance import accept
 from kafkalite.log.accepted_batch import AcceptedBatch, as_accepted
-from kafkalite.log.append_info import AppendInfo, as_duplicate
+from kafkalite.log.append_info import AppendInfo, AppendOrigin, as_duplicate
 from kafkalite.log.disk_wait import Pieces, Waits, without_threads
 from kafkalite.log.flushing import Flush
+from kafkalite.log.joined_writes import JoinedWrites, may_be_joined, write_first
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.producer_entry import BatchMetadata
-from kafkalite.log.producer_state import AppendOrigin, CompletedTransaction
+from kafkalite.log.producer_state import CompletedTransaction
 from kafkalite.log.reading import LogReader, ReadResult
 from kafkalite.log.segment import LogSegment
 from kafkalite.log.trusted_records import Pair, trusted_batch
@@ -67,9 +68,11 @@ class Log(LogReader):
         checked: Callable[[], AcceptedBatch] | None = None,
         briefly: bool = False,
         now_ms: int = NO_TIMESTAMP,
+        joined: JoinedWrites | None = None,
     ) -> AppendInfo:
         """Append one batch as the leader, or nothing; `records` is neither kept nor changed.
         `checked` has looked at a client's batch already; `now_ms` is the time if it is known.
+        A small batch may be written with those that are `joined` after it.
 
         Raises:
             TakesLong: `briefly` is asked for, and the batch is to be `checked` in a thread.
@@ -89,7 +92,7 @@ class Log(LogReader):
             batch = validate(records, config, name=self.name, origin=origin, now_ms=now_ms)
         base_offset = self.log_end_offset
         if batch.producer_id <= NO_PRODUCER_ID:
-            self._commit(batch, base_offset, leader_epoch, now_ms)
+            self._commit(batch, base_offset, leader_epoch, now_ms, None, joined)
         elif batch.is_control:
             marker = read_end_transaction_marker(RecordBatch(records))
             if marker is not None:
@@ -99,7 +102,7 @@ class Log(LogReader):
                 self._complete(self.producer_state.update_marker(batch, marker, base_offset))
         else:
             duplicate = self._commit_data(
-                batch, base_offset, leader_epoch, now_ms, origin, verification_guard
+                batch, base_offset, leader_epoch, now_ms, origin, verification_guard, joined
             )
             if duplicate is not None:
                 return as_duplicate(duplicate, self.log_start_offset)
@@ -154,13 +157,16 @@ class Log(LogReader):
         now_ms: int,
         origin: AppendOrigin,
         guard: VerificationGuard | None,
+        joined: JoinedWrites | None = None,
     ) -> BatchMetadata | None:
         """Write a batch of a producer's data, or return the one that it repeats."""
         duplicate = self.producer_state.check(
             batch, base_offset, origin, guard, must_be_verified=self.config.verify_transactions
         )
         if duplicate is None:
-            self._commit(batch, base_offset, leader_epoch, now_ms)
+            self._commit(batch, base_offset, leader_epoch, now_ms, None, joined)
+            if self.unwritten is not None:
+                self.unwritten.keep_producer(batch.producer_id)
             self.producer_state.update_data(batch, base_offset)
             if batch.is_transactional:
                 self.update_first_unstable()
@@ -230,11 +236,13 @@ class Log(LogReader):
         leader_epoch: int,
         now_ms: int,
         source: memoryview | None = None,
+        joined: JoinedWrites | None = None,
     ) -> None:
         """Write one batch, index it, and move the log end offset after it.
 
         The active segment is rolled first if it is full. `source`: its bytes as they are, and those
-        of what is appended next. Raises KafkaError(KAFKA_STORAGE_ERROR): the log is as it was.
+        of what is appended next. `joined`: it may be written later, with others. Raises
+        KafkaError(KAFKA_STORAGE_ERROR): the log is as it was.
         """
         size = batch.size_bytes
         last_offset = base_offset + batch.last_offset_delta
@@ -243,7 +251,17 @@ class Log(LogReader):
                 self.leader_epochs.assign(leader_epoch, base_offset)
             segment = rolling.segment_for(self, batch, last_offset, now_ms)
             config, timestamp = self.config, batch.max_timestamp
-            if source is not None:
+            is_joined = joined is not None and may_be_joined(segment, size, config)
+            if not is_joined and self.unwritten is not None:
+                write_first(self)
+            if is_joined:
+                assert joined is not None
+                head = pack_head(base_offset, size - LOG_OVERHEAD, leader_epoch, MAGIC, batch.crc)
+                joined.append(self, segment, head + batch.under_crc)
+                segment.append_later(
+                    size, base_offset, last_offset, timestamp, config.most_unindexed_bytes
+                )
+            elif source is not None:
                 segment.append_first(source, size, base_offset, last_offset, timestamp, config)
             else:
                 head = pack_head(base_offset, size - LOG_OVERHEAD, leader_epoch, MAGIC, batch.crc)

@@ -18,6 +18,7 @@ from typing import Final
 from kafkalite.log.config import LogConfig
 from kafkalite.log.files import parse_partition_directory, without_future
 from kafkalite.log.flush_requests import FlushRequests
+from kafkalite.log.joined_writes import Unwritten
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.log.recovery import LoadedLog
@@ -71,6 +72,8 @@ class LogState:
         self.offline_reason: str | None = None
         # True if opening an offline log again may succeed.
         self.may_come_back = False
+        # Batches at the end that are not written yet; see joined_writes.py.
+        self.unwritten: Unwritten | None = None
         self._first_unstable_offset: int | None = None
         self.update_first_unstable()
         self._on_failure = on_failure

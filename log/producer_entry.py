@@ -68,6 +68,18 @@ class ProducerEntry:
         self.transaction_first_offset = transaction_first_offset
         self.batches: deque[BatchMetadata] = deque(maxlen=BATCHES_REMEMBERED)
 
+    def copy(self) -> ProducerEntry:
+        """The same, which further batches do not change."""
+        copied = ProducerEntry(
+            self.producer_id,
+            self.producer_epoch,
+            self.coordinator_epoch,
+            self.last_timestamp,
+            self.transaction_first_offset,
+        )
+        copied.batches.extend(self.batches)
+        return copied
+
     @property
     def last_sequence(self) -> int:
         return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE

@@ -11,11 +11,11 @@ Kafka's ProducerStateManager, ProducerAppendInfo, ProducerStateEntry; KIP-98, KI
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from enum import IntEnum
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from kafkalite.log.accepted_batch import AcceptedBatch, as_accepted
+from kafkalite.log.append_info import AppendOrigin
 from kafkalite.log.producer_entry import SEQUENCES, BatchMetadata, ProducerEntry
 from kafkalite.log.transaction_index import AbortedTransaction
 from kafkalite.log.verification import VerificationGuard, Verifications
@@ -34,14 +34,6 @@ PRODUCER_ID_EXPIRATION_MS: Final = 86_400_000
 TRANSACTION_VERSION_2: Final = 2
 # Producers that are looked at in one step.
 _AT_ONCE: Final = 256
-
-
-class AppendOrigin(IntEnum):
-    """The side that appends: it decides the checks that are made."""
-
-    REPLICATION = 0
-    COORDINATOR = 1
-    CLIENT = 2
 
 
 class CompletedTransaction(NamedTuple):
@@ -376,6 +368,17 @@ class ProducerState:
             first: last for first, last in self._unreplicated.items() if last >= log_start_offset
         }
         self.end_offset = max(self.end_offset, log_start_offset)
+
+    def take_back(self, producers: Mapping[int, ProducerEntry | None], offset: int) -> None:
+        """Have these producers as they were before the batches from `offset` on."""
+        for producer_id, entry in producers.items():
+            if entry is None:
+                self.producers.pop(producer_id, None)
+            else:
+                self.producers[producer_id] = entry
+        for first_offset in [each for each in self._ongoing if each >= offset]:
+            del self._ongoing[first_offset]
+        self.end_offset = offset
 
     def remove_expired(self, now_ms: int, expiration_ms: int) -> Iterator[None]:
         """Forget producers without an open transaction that were silent for `expiration_ms`.

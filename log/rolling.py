@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kafkalite.log.accepted_batch import AcceptedBatch
+from kafkalite.log.joined_writes import write_first
 from kafkalite.log.log_state import LogState
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.segment import LogSegment
@@ -26,6 +27,8 @@ def roll(log: LogState) -> LogSegment:
     old = log.segments.active
     if old.base_offset == log.log_end_offset:
         return old
+    if log.unwritten is not None:
+        write_first(log)
     old.become_inactive()
     log.producer_state.end_offset = log.log_end_offset
     log.snapshots.take(log.producer_state)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalite.log.acceptance import largest_timestamp
 from kafkalite.log.accepted_batch import AcceptedBatch
+from kafkalite.log.append_info import AppendOrigin
 from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import InvalidRecordsError, RecordError
-from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.log.rewriting import as_int64, read, rewritten, timestamp_of, unexpected
 from kafkalite.wire.checksum import crc32c
 from kafkalite.wire.compression import Compression, copied

@@ -30,6 +30,7 @@ from kafkalite.coordinators.produce_transactions import (
 )
 from kafkalite.log.checked_batch import CheckedBatch, CheckFirst
 from kafkalite.log.errors import TakesLong
+from kafkalite.log.joined_writes import JoinedWrites
 from kafkalite.replica.partition import ALL_IN_SYNC, Partition
 from kafkalite.replica.pending_append import PendingAppend, until_flushed, until_seen
 from kafkalite.replica.produced_batches import (
@@ -53,6 +54,7 @@ from kafkalite.replica.produced_rows import (
     hang_up_on_error,
     refused_rows,
 )
+from kafkalite.replica.unwritten_produce import UnwrittenProduce
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import Steps, WaitingSteps, in_slices, is_long, release
 from kafkalite.wire.api_keys import PRODUCE_BY_ID_SINCE
@@ -73,6 +75,8 @@ if TYPE_CHECKING:
     from kafkalite.services import Services
 
 _VALID_ACKS: Final = (-1, 0, 1)
+# A partition takes 2 or 3 microseconds. First appends, which make files, give way in time.
+_MOST_AT_ONCE: Final = 1024
 # Partitions that are appended to in one step; the time is looked at after every fourth.
 _IN_ONE_STEP: Final = 8
 _UNKNOWN: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -109,19 +113,26 @@ def _append(
     services: Services, context: RequestContext, request: ProduceRequestRow
 ) -> ProduceResponseRow | Coroutine[Any, Any, ProduceResponseRow | None] | None:
     topics = request[3]
-    if is_long(context, topics):
+    if is_long(context, topics, _MOST_AT_ONCE):
         return _append_in_slices(_append_slowly(services, context, request), context)
     batches = look_at(topics, context.api_version)
     if may_be_refused(batches, request[0]) or are_named_twice(topics):
         return _append_in_slices(_append_slowly(services, context, request), context)
     produced = ProducedRows()
+    joined: JoinedWrites | None = None
+    # Replicas in other processes wait for the write, too.
+    if services.joined_writes.is_open and not services.cluster.is_observed:
+        joined = services.joined_writes
+        joined.add(UnwrittenProduce(services.topics, request[1], produced.responses))
     for position, topic in enumerate(topics):
         if topic[2]:  # as Kafka: the response names no other topic
             rows: list[PartitionProduceResponseRow] = []
             produced.responses.append((topic[0], topic[1], rows))
             try:
-                _append_to(services, context, request, batches, topic, rows, produced)
+                _append_to(services, context, request, batches, topic, rows, produced, None, joined)
             except CheckFirst:
+                if joined is not None:
+                    joined.settle()
                 left = topics[position:]
                 rest = _append_rest(services, context, request, batches, left, rows, produced)
                 return _append_in_slices(rest, context)
@@ -213,6 +224,7 @@ def _append_to(
     rows: list[PartitionProduceResponseRow],
     produced: ProducedRows,
     checked: CheckedBatch | None = None,
+    joined: JoinedWrites | None = None,
 ) -> None:
     """Append to partitions of a topic. A row each says what came of it.
 
@@ -259,6 +271,7 @@ def _append_to(
                 checked=checked,
                 briefly=True,
                 now_ms=now_ms,
+                joined=joined,
             )
         except TakesLong:
             raise check_first(partition, records) from None

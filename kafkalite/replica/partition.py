@@ -1,8 +1,7 @@
 """One partition as its leader sees it: a log, a high watermark, a leader epoch, and who waits.
 
 Everything a client does to records goes through here, in plain functions that never wait, and hence
-are atomic among the broker's tasks. The one thing that takes time, waiting for an append, is done
-by watching: a request that waits adds itself to `watchers`, and every append tells them.
+are atomic among the broker's tasks. A request that waits is one of `watchers`: appends tell them.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafkalite.log.accepted_batch import AcceptedBatch
+from kafkalite.log.joined_writes import JoinedWrites
 from kafkalite.log.leader_epochs import check_leader_epoch, divergence
 from kafkalite.log.log import AppendInfo, AppendOrigin, Log, ReadResult
 from kafkalite.log.trusted_records import Pair
@@ -217,11 +217,11 @@ class Partition:
         checked: Callable[[], AcceptedBatch] | None = None,
         briefly: bool = False,
         now_ms: int = NO_TIMESTAMP,
+        joined: JoinedWrites | None = None,
     ) -> AppendInfo:
-        """Append one batch, move the high watermark and wake the requests that wait for it.
+        """`Log.append`; moves the high watermark and wakes the requests that wait for it.
 
-        Raises KafkaError: NOT_ENOUGH_REPLICAS when all in-sync replicas are asked for and they are
-        fewer than min.insync.replicas, and whatever `Log.append` finds wrong with the batch.
+        Raises KafkaError: NOT_ENOUGH_REPLICAS as `check_in_sync`, and what `Log.append` raises.
         """
         if required_acks == ALL_IN_SYNC:
             self.check_in_sync()
@@ -235,6 +235,7 @@ class Partition:
             checked=checked,
             briefly=briefly,
             now_ms=now_ms,
+            joined=joined,
         )
         self.received_bytes += len(records)
         self.received_records += info.last_offset - info.base_offset + 1
@@ -251,10 +252,7 @@ class Partition:
         codec: Compression = Compression.NONE,
         base_sequence: int = NO_SEQUENCE,
     ) -> int:
-        """`append` of a coordinator's keys and values as one batch; its base offset.
-
-        Raises KafkaError as `append` does.
-        """
+        """`append` of a coordinator's keys and values as one batch; its base offset."""
         self.check_in_sync()
         log = self.log
         base_offset = log.append_trusted(

@@ -85,6 +85,14 @@ class ClientConnection(Protocol):
         """Read no further request before `until` (trio's clock), once this one is answered."""
         ...
 
+    def replace_response(self, chunks: list[Records], instead: list[Records]) -> None:
+        """Send other chunks than those, which are not sent yet."""
+        ...
+
+    def hang_up(self, error: Exception) -> None:
+        """Close the connection soon, for this error."""
+        ...
+
     def when_closed(self, callback: Callable[[], None]) -> None:
         """Call `callback` once the connection is closed. It must not raise."""
         ...

@@ -278,6 +278,7 @@ class Connection:
 
     def send_responses(self) -> None:
         """Send the responses, as far as there is room; then do what the state asks for."""
+        self._loop.joined_writes.settle()
         try:
             flush(self._transport, self._channel)
         except Exception as error:  # noqa: BLE001 - said, and closed
@@ -286,13 +287,12 @@ class Connection:
             if self._interest is not Interest.INPUT or self._channel.state is not _READING:
                 self._settle()
 
-    # Input and output
-
     def _answer(self) -> None:
         """Answer what was received, and send if it is much."""
         channel = self._channel
         while channel.state is _READING:
             if channel.answer(self._loop.turn_ends):
+                self._loop.joined_writes.settle()
                 if not flush(self._transport, self._channel):
                     return
             elif channel.state is not _READING or not self._transport.has_input:

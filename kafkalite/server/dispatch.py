@@ -22,6 +22,7 @@ from kafkalite.requests.slices import briefly_or_in_slices, has_many_within, in_
 from kafkalite.requests.suspension import ResponseCoroutine, has_to_wait
 from kafkalite.server.gates import Gates
 from kafkalite.wire.api_codec import codec_of
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import encode_response
 from kafkalite.wire.errors import InvalidMessage, Malformed, ProtocolViolation, Unbuilt
 from kafkalite.wire.fields import InMemory, Records, most_memory
@@ -45,12 +46,14 @@ class Asker(Protocol):
 class Route:
     """The way of one API's requests in one version: its codec, and its handler behind the gates."""
 
-    __slots__ = ("api", "codec", "handle")
+    __slots__ = ("api", "codec", "handle", "joins_writes")
 
     def __init__(self, api: Api, api_version: int, handle: Handler) -> None:
         self.api = api
         self.codec = codec_of(api.key, api_version, rows=api.rows)
         self.handle = handle
+        # True if nothing else of the logs is looked at than their ends.
+        self.joins_writes = api.key is ApiKey.PRODUCE
 
 
 class Dispatcher:
@@ -74,6 +77,7 @@ class Dispatcher:
         self._loads_in_thread = loads_in_thread
         self._gates = gates or Gates()
         self._memory = RequestMemory()
+        self._joined = services.joined_writes
         self._apis = apis_of(services.config.release)
         # Filled by the first request: handlers behind their gates by API key, routes by
         # (API key << 16) + version.
@@ -122,13 +126,23 @@ class Dispatcher:
         context.client_id = client_id or ""
         if route.api.waits:
             return self._respond_in_task(route, context, correlation_id, request)
+        joined = self._joined
+        if route.joins_writes:
+            joined.latest = None
+        elif joined:
+            joined.settle()
         response = route.handle(self._services, context, request)
         if has_to_wait(response):
             return self._respond_later(route, context, correlation_id, request, response)
         try:
-            return [] if response is None else route.codec.build(correlation_id, response)
+            chunks = [] if response is None else route.codec.build(correlation_id, response)
         except Unbuilt:
             return _respond_oddly(route, context, correlation_id, request, response)
+        if route.joins_writes and joined.latest is not None:
+            joined.latest.responded(
+                context.connection, chunks, route.codec, correlation_id, response
+            )
+        return chunks
 
     async def _respond_when_loaded(
         self, connection: Asker, api: Api, frame: InMemory
@@ -156,6 +170,7 @@ class Dispatcher:
         handling: Any,
     ) -> list[Records]:
         response = await handling
+        self._joined.settle()  # it may be sent at once
         if response is None:
             return []
         try:

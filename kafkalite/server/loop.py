@@ -15,6 +15,7 @@ from typing import Final, Protocol
 import trio
 
 from kafkalite.group_coordinator.timers import AT_ONCE, Timer, Timers
+from kafkalite.log.joined_writes import JoinedWrites
 from kafkalite.requests.suspension import SuspendedRequest
 from kafkalite.server.interest import Interest, new_epoll
 from kafkalite.server.watchdog import Watchdog
@@ -64,6 +65,8 @@ class Loop:
     def __init__(self, *, is_hosted: bool = False) -> None:
         self.is_hosted = is_hosted
         self.watchdog = Watchdog()
+        # Open while requests are answered whose responses are sent later.
+        self.joined_writes = JoinedWrites()
         # The end of the turn, in seconds of perf_counter.
         self.turn_ends = inf
         # Called when there is something to do before the next socket is ready.
@@ -170,6 +173,8 @@ class Loop:
         answered: list[Watched] = []
         last: Watched | None = None
         since = began
+        joined = self.joined_writes
+        joined.is_open = True
         for index, (fileno, _) in enumerate(ready):
             last = self.serving = self._watched.get(fileno)
             is_answered = last is not None and last.ready(now)
@@ -189,6 +194,8 @@ class Loop:
             # There is time for all. So those that were slow once are forgotten, one in each turn.
             if self._slow:
                 self._slow.pop()
+        joined.is_open = False
+        joined.settle()
         self.turn_ends = turn_ends = max(turn_ends, since + _RESUMED_SECONDS)
         if self._timers.next_time() <= now:
             self._timers.expire_due(AT_ONCE)

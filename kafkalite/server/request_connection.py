@@ -13,6 +13,7 @@ import trio
 
 from kafkalite.log.loggers import logger_of
 from kafkalite.requests import suspension
+from kafkalite.requests.context import CloseConnection
 from kafkalite.requests.purgatory import WakeReason, Watchers
 from kafkalite.requests.suspension import SuspendedRequest
 
@@ -92,6 +93,20 @@ class RequestConnection:
     def mute(self, until: float) -> None:
         """Read no further request before `until` (trio's clock), once this one is answered."""
         self._channel.muted_until = max(self._channel.muted_until, until)
+
+    def replace_response(self, chunks: list[Records], instead: list[Records]) -> None:
+        """Send other chunks than those, which are not sent yet."""
+        output, count = self._channel.output, len(chunks)
+        for place in range(len(output)):
+            if output[place] is chunks[0]:
+                output[place : place + count] = instead
+                return
+        # Somebody between the dispatcher and the connection has them.
+        self.hang_up(CloseConnection("a response that is not true any more cannot be taken back"))
+
+    def hang_up(self, error: Exception) -> None:
+        """Close the connection soon, for this error."""
+        self._waits.hang_up(error)
 
     def when_closed(self, callback: Callable[[], None]) -> None:
         """Call `callback` once the connection is closed. It must not raise."""

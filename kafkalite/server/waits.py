@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from kafkalite.group_coordinator.timers import Timer
 from kafkalite.requests.purgatory import WakeReason
+from kafkalite.server.channel_io import log_end
 
 if TYPE_CHECKING:
     from kafkalite.requests.suspension import SuspendedRequest
     from kafkalite.server.channel import Channel
-    from kafkalite.server.loop import Loop, Watched
+    from kafkalite.server.loop import Loop
+
+
+class Waiting(Protocol):
+    """The connection that waits; see connection.py."""
+
+    def ready(self, now: float) -> bool: ...
+
+    def resume(self, suspended: SuspendedRequest | None) -> bool: ...
+
+    def send_responses(self) -> None: ...
+
+    def abort(self, reason: str = "") -> None: ...
+
+    @property
+    def last_key(self) -> int: ...
 
 
 class Waits:
@@ -20,10 +37,10 @@ class Waits:
 
     __slots__ = ("_channel", "_is_queued", "_loop", "_timer", "_watched")
 
-    def __init__(self, channel: Channel, loop: Loop, watched: Watched) -> None:
+    def __init__(self, channel: Channel, loop: Loop, watched: Waiting) -> None:
         self._channel = channel
         self._loop = loop
-        self._watched: Watched | None = watched
+        self._watched: Waiting | None = watched
         self._timer: Timer | None = None
         self._is_queued = False
 
@@ -58,6 +75,17 @@ class Waits:
         """Call a function in one of the loop's next turns."""
         self._loop.soon(function)
 
+    def hang_up(self, error: Exception) -> None:
+        """Let the connection end for this error, once what came before it is sent."""
+        self._loop.soon(partial(self._hang_up, error))
+
+    def _hang_up(self, error: Exception) -> None:
+        if self._watched is not None:
+            log_end(str(self._watched), error)
+            self._watched.send_responses()
+        if self._watched is not None:
+            self._watched.abort(str(error))
+
     def is_over(self, suspended: SuspendedRequest | None) -> bool:
         """True if the wait that there is now is over; the loop's call may be for an earlier one."""
         if suspended is None:
@@ -67,6 +95,7 @@ class Waits:
 
     def interrupt(self) -> None:
         """Go on with the request that waits, although its condition does not hold."""
+        self._loop.joined_writes.settle()  # it may read
         channel = self._channel
         if channel.suspended is not None:
             channel.suspended.wake = WakeReason.INTERRUPTED

@@ -7,8 +7,8 @@ import pytest
 
 from conformance.harness.odd_batches import KINDS, pack
 from kafkalite.log.acceptance import accept
+from kafkalite.log.append_info import AppendOrigin
 from kafkalite.log.config import LogConfig
-from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.log.validation import validate
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError

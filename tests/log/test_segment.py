@@ -1,9 +1,6 @@
 """A segment is appended to, rolls, is cut, renamed and deleted."""
 
-import errno
-import os
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -62,63 +59,6 @@ def test_an_old_file_of_the_name_is_emptied(tmp_path: Path) -> None:
     assert (tmp_path / f"{7:020d}.index").read_bytes() == b""
 
 
-class FailingFiles(Files):
-    """Writes so many bytes, then fails, while it is told to."""
-
-    written_before_failing = -1
-    cannot_truncate = False
-
-    def pwrite(self, descriptor: int, data: Any, position: int) -> int:
-        if self.written_before_failing < 0:
-            return super().pwrite(descriptor, data, position)
-        os.pwrite(descriptor, data[: self.written_before_failing], position)
-        raise OSError(errno.ENOSPC, "full")
-
-    def truncate(self, descriptor: int, size: int) -> None:
-        if self.cannot_truncate:
-            raise OSError(errno.EIO, "broken")
-        super().truncate(descriptor, size)
-
-
-@pytest.mark.parametrize("written", [0, 10, SIZE])
-def test_a_batch_that_fails_leaves_no_trace(tmp_path: Path, written: int) -> None:
-    files = FailingFiles()
-    segment = made(tmp_path, files=files)
-    add(segment, 0)
-    files.written_before_failing = written
-    with pytest.raises(OSError, match="full"):
-        add(segment, 1, timestamp=900)
-    assert (tmp_path / f"{0:020d}.log").read_bytes() == batch(0)
-    assert (segment.size, segment.largest, segment.find(1)) == (SIZE, (100, 0), None)
-    files.written_before_failing = -1
-    add(segment, 1)
-    assert (tmp_path / f"{0:020d}.log").read_bytes() == batch(0) + batch(1)
-
-
-def test_the_next_batch_writes_over_one_that_could_not_be_cut_back(tmp_path: Path) -> None:
-    files = FailingFiles()
-    segment = made(tmp_path, files=files)
-    add(segment, 0)
-    files.written_before_failing, files.cannot_truncate = 10, True
-    with pytest.raises(OSError, match="full"):
-        add(segment, 1)
-    files.written_before_failing = -1
-    add(segment, 1)
-    assert (tmp_path / f"{0:020d}.log").read_bytes() == batch(0) + batch(1)
-
-
-def test_a_first_file_that_cannot_be_made_leaves_none(tmp_path: Path) -> None:
-    files = FailingFiles()
-    files.cannot_truncate = True
-    segment = made(tmp_path, files=files)
-    with pytest.raises(OSError, match="broken"):
-        add(segment, 0)
-    assert names(tmp_path) == []
-    files.cannot_truncate = False
-    add(segment, 0)
-    assert segment.size == SIZE
-
-
 @pytest.mark.parametrize(
     ("config", "last_offset", "timestamp", "now_ms", "rolls"),
     [
@@ -164,21 +104,6 @@ def test_without_timestamps_the_age_is_the_segment_s(tmp_path: Path) -> None:
 def test_an_empty_segment_takes_a_batch_of_any_time(tmp_path: Path) -> None:
     segment = made(tmp_path)
     assert not segment.must_roll(SIZE, 0, 10**15, 10**15, LogConfig(segment_ms=1), 0, INDEX_BYTES)
-
-
-def test_an_index_entry_needs_its_interval(tmp_path: Path) -> None:
-    segment = made(tmp_path)
-    for offset in range(6):
-        data = batch(offset, 100 + offset)
-        segment.append(b"", data, SIZE, offset, offset, 100 + offset, 2 * SIZE - 1)
-    # An entry comes with the batch after the interval is full.
-    assert [segment.offset_index.entry(i) for i in range(segment.offset_index.count)] == [
-        (2, 2 * SIZE),
-        (4, 4 * SIZE),
-    ]
-    assert segment.time_index.last() == (104, 4)
-    segment.finish_indexes()
-    assert segment.time_index.last() == (105, 5)
 
 
 @pytest.mark.parametrize("offset", range(6))

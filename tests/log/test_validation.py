@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalite.log.accepted_batch import AcceptedBatch
+from kafkalite.log.append_info import AppendOrigin
 from kafkalite.log.config import LogConfig
 from kafkalite.log.errors import InvalidRecordsError
-from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.log.validation import validate
 from kafkalite.wire.compression import Compression, compress
 from kafkalite.wire.errors import ErrorCode, KafkaError

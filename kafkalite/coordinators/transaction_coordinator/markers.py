@@ -19,7 +19,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import (
     Transaction,
     TransactionState,
 )
-from kafkalite.log.producer_state import AppendOrigin
+from kafkalite.log.append_info import AppendOrigin
 from kafkalite.replica.pending_append import AwaitedAppend
 from kafkalite.requests.slices import Steps
 from kafkalite.requests.topic_names import OFFSETS_TOPIC

@@ -21,8 +21,8 @@ from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.java_hash import java_hash
 from kafkalite.group_coordinator.shard import Shard
 from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord
+from kafkalite.log.append_info import AppendOrigin
 from kafkalite.log.log import Log
-from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.replica.partition import Partition
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.control_records import (

@@ -16,9 +16,9 @@ from kafkalite.coordinators.transaction_joins import (
     Joined,
     join_all,
 )
+from kafkalite.log.append_info import AppendOrigin
 from kafkalite.log.config import LogConfig
 from kafkalite.log.opening import open_log
-from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.replica.partition import Partition
 from kafkalite.wire.control_records import build_end_transaction_marker
 from kafkalite.wire.errors import ErrorCode, KafkaError

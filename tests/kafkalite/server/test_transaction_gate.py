@@ -25,7 +25,7 @@ from kafkalite.coordinators.transaction_coordinator.state_log import Transaction
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
-from kafkalite.log.producer_state import AppendOrigin
+from kafkalite.log.append_info import AppendOrigin
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.server.transaction_gate import transaction_gate

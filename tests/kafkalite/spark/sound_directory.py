@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crc32c import crc32c
 
-from kafkalite.log.producer_state import AppendOrigin
+from kafkalite.log.append_info import AppendOrigin
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.control_records import build_end_transaction_marker

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kafkalite.log.append_info import AppendOrigin
 from kafkalite.log.page_cache import NotCached
-from kafkalite.log.producer_state import AppendOrigin
 from kafkalite.replica.share import share_reader
 from kafkalite.replica.share.acquisition import Acquired, Wanted
 from kafkalite.replica.share.share_reader import Fetched, Limits, ShareReader
