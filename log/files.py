@@ -128,10 +128,12 @@ def without_future(name: str) -> str:
 class Files:
     """The operating system's file operations, as they are. All raise OSError.
 
-    `waits_for_disk` tells whether `sync` and its like take their time.
+    `waits_for_disk` tells whether `sync` and its like take their time, `counts_writes` whether it
+    matters how many writes there are.
     """
 
     waits_for_disk = True
+    counts_writes = False
 
     def open(self, path: Path, flags: int) -> int:
         return os.open(path, flags | os.O_CLOEXEC, 0o644)

@@ -12,7 +12,6 @@ import errno
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kafkalite.log.config import LogConfig
 from kafkalite.log.growing_segment import GrowingSegment, SegmentState
 from kafkalite.log.producer_entry import ProducerEntry
 
@@ -145,9 +144,14 @@ class Unwritten:
         log.update_first_unstable()
 
 
-def may_be_joined(segment: GrowingSegment, size: int, config: LogConfig) -> bool:
+def may_be_joined(log: LogState, segment: GrowingSegment, size: int) -> bool:
     """True if a batch of this size may be written with others, if there are any."""
-    return size <= _MOST_BYTES and config.joins_writes and not segment.has_ahead
+    return (
+        size <= _MOST_BYTES
+        and log.config.joins_writes
+        and not segment.has_ahead
+        and not log.files.counts_writes
+    )
 
 
 def write_first(log: LogState) -> None:

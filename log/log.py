@@ -251,7 +251,7 @@ class Log(LogReader):
                 self.leader_epochs.assign(leader_epoch, base_offset)
             segment = rolling.segment_for(self, batch, last_offset, now_ms)
             config, timestamp = self.config, batch.max_timestamp
-            is_joined = joined is not None and may_be_joined(segment, size, config)
+            is_joined = joined is not None and may_be_joined(self, segment, size)
             if not is_joined and self.unwritten is not None:
                 write_first(self)
             if is_joined:

@@ -140,6 +140,14 @@ def test_some_batches_are_written_at_once(tmp_path: Path, config: LogConfig, val
     assert (len(turn.files.sizes), len(turn.joined)) == (1, 0)
 
 
+def test_where_writes_are_counted_each_batch_has_its_own(tmp_path: Path) -> None:
+    turn = Turn(tmp_path)
+    turn.files.counts_writes = True
+    turn.ask(b"a")
+    turn.ask(b"b")
+    assert len(turn.files.sizes) == 2
+
+
 def test_an_append_that_is_not_joined_writes_those_before_it_first(tmp_path: Path) -> None:
     turn = Turn(tmp_path)
     turn.ask(b"a")

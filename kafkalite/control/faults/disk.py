@@ -118,6 +118,7 @@ class FaultyFiles(Files):
         It says how many bytes are written, or read, at most; None: all of them.
         """
         self._check = check
+        self.counts_writes = check is not None
         for name in ("pread", "pwrite", "sync", "rename", "sync_directory"):
             self.__dict__.pop(name, None)
         if check is not None:

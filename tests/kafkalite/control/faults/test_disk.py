@@ -59,8 +59,10 @@ def test_without_a_check_the_files_are_the_ones_behind(tmp_path: Path) -> None:
         assert name not in files.__dict__
     assert not files.waits_for_disk
     files.set_check(lambda operation, path: None)
+    assert files.counts_writes
     assert "pwrite" in files.__dict__
     files.set_check(None)
+    assert not files.counts_writes
     assert "pwrite" not in files.__dict__
     assert FaultyFiles(FILES).waits_for_disk
     files.write(tmp_path / "f", b"data")
