@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import socket
 import struct
 from math import inf
@@ -16,7 +17,10 @@ from trio.testing import wait_all_tasks_blocked
 
 from kafkalite.log.open_files import FileSlice, LogFile, OpenFiles
 from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.suspension import ResponseCoroutine
 from kafkalite.server.connection import Connection
+from kafkalite.server.loop import Loop
+from kafkalite.server.transport import PlainTransport
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.fields import InMemory, Records
@@ -26,9 +30,11 @@ from tests.kafkalite.one_connection import (
     PRODUCE,
     connected,
     framed,
+    hosted,
     receive,
     receive_all,
 )
+from tests.log.test_joined_writes import Turn
 
 
 async def test_pipelined_requests_are_answered_in_order() -> None:
@@ -277,3 +283,63 @@ async def test_sizes_of_socket_buffers(connect: Any, size: int | None, is_set: b
             # Linux doubles what it is told, for its own bookkeeping.
             found = connection._transport.getsockopt(socket.SOL_SOCKET, option)
             assert (found == 40_000) is is_set
+
+
+@pytest.mark.parametrize("size", [10, 70_000], ids=["at the end", "in between"])
+def test_what_is_joined_is_written_before_a_response_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    turn, unwritten = Turn(tmp_path), list[int]()
+
+    def send(transport: PlainTransport, data: Any, flags: int) -> int:
+        unwritten.append(len(turn.joined))
+        return socket.socket.send(transport, data, flags)
+
+    def answer(connection: Connection, frame: InMemory) -> list[Records]:
+        turn.ask(b"v")
+        assert len(turn.joined) == 1
+        return [framed(bytes(size))]
+
+    async def check(loop: Loop) -> None:
+        turn.joined = loop.joined_writes
+        async with connected(answer, loop) as (stream, _):
+            with trio.fail_after(30):
+                await stream.send_all(framed(PRODUCE, PRODUCE, PRODUCE))
+                await receive(stream, 3 * (size + 4))
+
+    monkeypatch.setattr(PlainTransport, "send", send, raising=False)
+    hosted(check)
+    assert set(unwritten) == {0}
+    assert turn.log.log_end_offset == 3
+
+
+def test_a_request_that_goes_on_early_reads_what_was_written(tmp_path: Path) -> None:
+    turn, unwritten = Turn(tmp_path), list[int]()
+
+    async def wait(connection: Connection) -> list[Records]:
+        asked = connection.context.connection
+        await asked.wait_until(lambda: False, [], inf, answer_early=True)
+        unwritten.append(len(turn.joined))
+        return [framed(FETCH)]
+
+    def answer(connection: Connection, frame: InMemory) -> list[Records] | ResponseCoroutine:
+        if frame == FETCH:
+            return wait(connection)
+        turn.ask(b"v")
+        return [framed(bytes(frame))]
+
+    async def check(loop: Loop) -> None:
+        turn.joined = loop.joined_writes
+        async with connected(answer, loop) as (first, _), connected(answer, loop) as (second, _):
+            with trio.fail_after(30):
+                await first.send_all(framed(FETCH))
+                await wait_all_tasks_blocked()
+                await trio.sleep(0.05)
+                # Both before the loop sees either.
+                os.write(second.socket.fileno(), framed(PRODUCE))
+                os.write(first.socket.fileno(), framed(PRODUCE))
+                await receive(second, 6)
+                await receive(first, 12)
+
+    hosted(check)
+    assert unwritten == [0]
