@@ -188,6 +188,9 @@ def _main(arguments: list[str]) -> int:
         return run(arguments)
     flags = parse_arguments(arguments)
     log_to_stderr(flags.log_level.upper(), flags.log_format)
+    from kafkalite.server.late_modules import OPENSSL, load_late
+
+    load_late(OPENSSL)
     from kafkalite.config import ConfigError
     from kafkalite.server.host import NoThreadError
     from kafkalite.server.listener import StartError
