@@ -327,7 +327,9 @@ class SharePartitions:
         try:
             release_expired(opened.share)
         except KafkaError as error:
-            _logger.warning("%s: what was released is not stored: %s", opened.share.key, error)
+            _logger.warning(
+                "share partition %s: what was released is not stored: %s", opened.share.key, error
+            )
         deadline = opened.share.next_deadline()
         if deadline != NEVER and not opened.share.is_fenced:
             self._timers.set(opened.lock_timer, max(0.0, deadline - self.clock()))
