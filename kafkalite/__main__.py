@@ -53,10 +53,13 @@ def flags_of_the_broker() -> argparse.ArgumentParser:
         "--port", type=_port, help=f"port to listen on (default {_DEFAULT_PORT}; 0: any free one)"
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--data-dir", metavar="DIR", type=a_path, help="where to keep everything")
     where.add_argument(
-        "--temporary", action="store_true", help="keep everything in a directory deleted at exit"
+        "--data-dir",
+        metavar="DIR",
+        type=a_path,
+        help="where to keep everything (default kafkalite-data)",
     )
+    where.add_argument("--temporary", action="store_true", help="in a directory deleted at exit")
     parser.add_argument(
         "--sasl",
         metavar="MECHANISM:USER:PASSWORD",
