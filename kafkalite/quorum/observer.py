@@ -130,7 +130,11 @@ class Observer:
         )
 
     def fetched(self, answer: FetchResponse) -> Step:
-        """Take in an answer. Raises Refused, and KafkaError(CORRUPT_MESSAGE)."""
+        """Take in an answer. Raises Refused, and KafkaError(CORRUPT_MESSAGE).
+
+        A snapshot that was begun before is not whole, and counts no more.
+        """
+        self.wanted_snapshot = None
         if answer.error_code:
             return self._refused(answer.error_code)
         data = answer.responses[0].partitions[0]
