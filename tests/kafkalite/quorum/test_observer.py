@@ -124,7 +124,8 @@ def test_a_committed_offset_that_is_gone_starts_all_over() -> None:
     made = observer()
     made.fetched(answer(batch(0, feature(1)) + batch(1, feature(2)), high_watermark=2))
     levels(made)
-    made.fetched(answer(diverging_epoch=EpochEndOffset(epoch=1, end_offset=1)))
+    with pytest.raises(Refused, match="lost metadata that they had committed, offsets 1 to 1:"):
+        made.fetched(answer(diverging_epoch=EpochEndOffset(epoch=1, end_offset=1)))
     assert made.fetch().topics[0].partitions[0].fetch_offset == 0
 
 
