@@ -34,6 +34,7 @@ from kafkalite.replica.fetch_sessions import (
 from kafkalite.replica.partition import LEADER_CHANGED
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop
+from kafkalite.requests.full_collections import without_full_collections
 from kafkalite.requests.long_waits import wait_in_slices
 from kafkalite.requests.purgatory import WakeReason
 from kafkalite.requests.slices import (
@@ -46,7 +47,6 @@ from kafkalite.requests.slices import (
     is_long,
     mapped,
     release,
-    without_full_collections,
 )
 from kafkalite.wire.api_codec import codec_of
 from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE, ApiKey

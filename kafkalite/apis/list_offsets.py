@@ -25,6 +25,7 @@ from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.replica.partition import is_isolation_level, is_read_committed
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop
+from kafkalite.requests.full_collections import without_full_collections
 from kafkalite.requests.slices import (
     AT_ONCE,
     Steps,
@@ -32,7 +33,6 @@ from kafkalite.requests.slices import (
     in_slices,
     is_long,
     release_dict,
-    without_full_collections,
 )
 from kafkalite.wire.api_keys import (
     EARLIEST,
