@@ -24,13 +24,8 @@ from uuid import UUID
 
 from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.replica.fetch_reader import FetchReader, close_records, failed_partition
-from kafkalite.replica.fetch_sessions import (
-    REPLICA_STATE_SINCE,
-    FetchContext,
-    FetchTarget,
-    PartitionResponse,
-    PartitionResponses,
-)
+from kafkalite.replica.fetch_sessions import REPLICA_STATE_SINCE, FetchContext
+from kafkalite.replica.fetch_target import FetchTarget, PartitionResponse, PartitionResponses
 from kafkalite.replica.partition import LEADER_CHANGED
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop

@@ -280,7 +280,7 @@ async def test_a_long_jump_looks_at_many_offsets_once(monkeypatch: pytest.Monkey
 async def test_others_have_their_turns_while_very_many_sessions_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What they do is done after the jump: no member lives on because it was just heard of."""
+    """All that they do comes after the jump: no member lives on because it was just heard of."""
     clock = ClusterClock()
     turns = 0
     async with running(tmp_path, clock, group_initial_rebalance_delay_ms="0") as broker:
