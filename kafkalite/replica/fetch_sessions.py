@@ -22,8 +22,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from kafkalite.replica.dropped_targets import DroppedTargets
-from kafkalite.replica.fetch_target import FetchTarget, PartitionResponse, TargetKey, key_of
+from kafkalite.replica.fetch_target import (
+    DroppedTargets,
+    FetchTarget,
+    PartitionResponse,
+    TargetKey,
+    key_of,
+)
 from kafkalite.requests.slices import Steps, cut, release_dict
 from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from kafkalite.wire.messages.fetch import FetchPartitionRow, PartitionDataRow
 
 NO_REPLICA: Final = -1
+# It takes a tenth of a millisecond to free as many.
+FREED_AT_ONCE: Final = 1024
 
 TargetKey = tuple[str | UUID, int]
 
@@ -62,3 +64,29 @@ PartitionResponses = list[PartitionResponse]
 def key_of(target: FetchTarget, uses_topic_ids: bool) -> TargetKey:
     """The key by which a session knows a partition."""
     return (target.topic_id if uses_topic_ids else target.topic, target.index)
+
+
+class DroppedTargets:
+    """The partitions of sessions that are gone: they are freed little by little.
+
+    There may be hundreds of thousands of them, which takes 30 ms. Each Fetch frees some of what
+    those before it have left.
+    """
+
+    def __init__(self) -> None:
+        self._left: list[dict[TargetKey, FetchTarget]] = []
+
+    def add(self, targets: dict[TargetKey, FetchTarget]) -> None:
+        """These are needed no more. The dict becomes empty in time."""
+        if len(targets) > FREED_AT_ONCE:
+            self._left.append(targets)
+
+    def free_some(self) -> None:
+        """Free a part of what is left, if there is any."""
+        if not self._left:
+            return
+        targets = self._left[-1]
+        for _ in range(min(len(targets), FREED_AT_ONCE)):
+            targets.popitem()
+        if not targets:
+            self._left.pop()

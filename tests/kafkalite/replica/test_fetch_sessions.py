@@ -5,7 +5,6 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.replica.dropped_targets import AT_ONCE
 from kafkalite.replica.fetch_sessions import (
     EVICTION_SECONDS,
     FINAL_EPOCH,
@@ -15,6 +14,7 @@ from kafkalite.replica.fetch_sessions import (
     FetchSessionCache,
     IncrementalFetch,
 )
+from kafkalite.replica.fetch_target import FREED_AT_ONCE as AT_ONCE
 from kafkalite.replica.fetch_target import PartitionResponses
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError

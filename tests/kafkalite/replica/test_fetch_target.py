@@ -6,7 +6,13 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.replica.fetch_target import FetchTarget, key_of
+from kafkalite.replica.fetch_target import (
+    FREED_AT_ONCE,
+    DroppedTargets,
+    FetchTarget,
+    TargetKey,
+    key_of,
+)
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.fetch import FetchPartition, PartitionData
 from kafkalite.wire.rows import rows_of
@@ -44,3 +50,27 @@ def test_the_end_of_an_error_is_told() -> None:
 
 def test_sessions_know_partitions_by_name_or_by_id() -> None:
     assert (key_of(target(), False), key_of(target(), True)) == (("t", 3), (TOPIC_ID, 3))
+
+
+def many(count: int) -> dict[TargetKey, FetchTarget]:
+    wanted = rows_of(FetchPartition())
+    return {("t", index): FetchTarget("t", UUID(int=0), index, wanted) for index in range(count)}
+
+
+def test_they_are_freed_little_by_little() -> None:
+    dropped, first, second = DroppedTargets(), many(3 * FREED_AT_ONCE), many(FREED_AT_ONCE + 1)
+    dropped.free_some()
+    dropped.add(first)
+    dropped.add(second)
+    sizes: list[tuple[int, int]] = []
+    for _ in range(6):
+        dropped.free_some()
+        sizes.append((len(first) // FREED_AT_ONCE, len(second)))
+    assert sizes == [(3, 1), (3, 0), (2, 0), (1, 0), (0, 0), (0, 0)]
+
+
+def test_few_are_freed_at_once() -> None:
+    dropped, few = DroppedTargets(), many(FREED_AT_ONCE)
+    dropped.add(few)
+    dropped.free_some()
+    assert len(few) == FREED_AT_ONCE, "they are the caller's"
