@@ -1,11 +1,12 @@
 """Stories about one log: batches of all kinds while its configs change, and records deleted; then
 read from each offset, and looked up by each time, in old and new versions.
 
-Segments end after a batch or two. Nothing that the clock decides is in them, and no cleaner.
+Nothing that the clock decides is in them, and no cleaner.
 """
 
 from __future__ import annotations
 
+import time
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,8 +14,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from conformance.differential.broker_side import Side
-from conformance.differential.comparison import Pair
+from conformance.differential.broker_side import Body, Side
+from conformance.differential.comparison import error_codes
+from conformance.differential.generated_requests.batches import ODDITIES
 from conformance.differential.generated_requests.clock_stories import End
 from conformance.differential.generated_requests.clock_world import (
     IDS,
@@ -52,7 +54,9 @@ from kafkalite.wire.messages.produce import (
 )
 from kafkalite.wire.record_batch import Record, build_batch
 
+STAMP = "message.timestamp.type"
 LIMIT = "max.message.bytes"
+SEGMENTS = ("internal.segment.bytes", "segment.ms")
 # Records are so long after the first, in milliseconds.
 LATER_MS = (0, 1, 5, -1, 700, -700, 3_600_000, -3_600_000)
 END_OF_TIME = 2**63 - 1
@@ -68,20 +72,25 @@ class Logs(Clocks):
 
     limit: int = 1_048_588
     """The largest batch that the topic takes."""
+    has_segments: bool = False
+    """Segments end after a batch or two, or some time."""
+    is_stamped: bool = False
+    """The brokers stamp records."""
     written: set[int] = field(default_factory=set)
     """The times of records."""
 
     def create(self) -> None:
         configs = {
-            "internal_segment_bytes": "300",
             "retention_ms": "-1",
+            "segment_ms": str(END_OF_TIME),
+            "index_interval_bytes": "0",
             "min_compaction_lag_ms": str(END_OF_TIME),
             "message_timestamp_after_max_ms": str(END_OF_TIME),
         }
         self.pair.create_topic(self.topic, len(PARTITIONS), **configs)
 
     def times(self) -> tuple[int, ...]:
-        found = {time + more for time in self.written for more in (-1, 0, 1)}
+        found = {each + more for each in self.written for more in (-1, 0, 1)}
         return tuple(sorted(each for each in found if 0 <= each <= END_OF_TIME))
 
     def named(self, side: Side, version: int, name: str) -> dict[str, Any]:
@@ -95,6 +104,12 @@ class Logs(Clocks):
         for partition in PARTITIONS:
             for offset in range(self.end_of(partition) + 2):
                 Read(12, {partition: offset}, 1 << 20, 1 << 20, 0, -1, -1).tell(self)
+
+    def produce(self, version: int, body: Body) -> Any:
+        """Apache Kafka's answer; each stamp is later than the one before."""
+        if self.is_stamped:
+            time.sleep(0.002)
+        return self.pair.ask(ApiKey.PRODUCE, version, body)[0]
 
     def end_of(self, partition: int) -> int:
         """The next offset of Apache Kafka's partition."""
@@ -119,6 +134,8 @@ class Kind:
         if self.odd in KINDS:
             numbers = {name: producer[name] for name in producer if name != "is_transactional"}
             return pack(self.codec, TIMESTAMP, **KINDS[self.odd](self.codec, TIMESTAMP) | numbers)
+        if self.odd in ODDITIES:
+            return ODDITIES[self.odd](list(self.records()), {"compression": self.codec, **producer})
         if self.odd in OLD:
             return OLD[self.odd](self.codec)
         records = list(self.records())
@@ -136,10 +153,10 @@ class Kind:
     def records(self) -> Iterator[Record]:
         for number in range(self.count):
             later = self.times[number % len(self.times)]
-            time = self.first_ms
-            if 0 <= time + later <= END_OF_TIME:
-                time += later
-            yield Record(timestamp=time, key=b"k%d" % number, value=b"v" * self.value_size)
+            timestamp = self.first_ms
+            if 0 <= timestamp + later <= END_OF_TIME:
+                timestamp += later
+            yield Record(timestamp=timestamp, key=b"k%d" % number, value=b"v" * self.value_size)
 
 
 def of_size(records: list[Record], size: int, producer: dict[str, Any]) -> bytes:
@@ -173,7 +190,11 @@ OLD = {
 
 @dataclass(frozen=True)
 class Put(Step):
-    """Batches for some partitions, in one request."""
+    """Batches for some partitions, in one request.
+
+    Not those of a producer where segments end early: a batch that is refused for its sequence, or
+    comes again, ends a segment of Apache Kafka if it would have had no room there.
+    """
 
     version: int
     acks: int
@@ -181,11 +202,17 @@ class Put(Step):
     producer: int | None = None
     sequence: int = -1
     epoch: int = 0
+    may_repeat: bool = False
+    """A partition may be there twice."""
+    is_split: bool = False
+    """The topic is there for each partition."""
 
     def tell(self, clocks: Clocks) -> None:
         assert isinstance(clocks, Logs)
         producer: dict[str, Any] = {}
         if self.producer is not None:
+            if clocks.has_segments:
+                return
             producer = {
                 "producer_id": self.producer,
                 "producer_epoch": self.epoch,
@@ -193,16 +220,16 @@ class Put(Step):
             }
         data = [
             PartitionProduceData(index=partition, records=kind.batch(clocks, **producer))
-            for partition, kind in dict(self.kinds).items()
+            for partition, kind in (self.kinds if self.may_repeat else dict(self.kinds).items())
         ]
+        parts = [[each] for each in data] if self.is_split else [data]
 
         def body(side: Side) -> ProduceRequest:
-            topic = TopicProduceData(
-                partition_data=data, **clocks.named(side, self.version, "name")
-            )
-            return ProduceRequest(acks=self.acks, timeout_ms=5000, topic_data=[topic])
+            named = clocks.named(side, self.version, "name")
+            topics = [TopicProduceData(partition_data=part, **named) for part in parts]
+            return ProduceRequest(acks=self.acks, timeout_ms=5000, topic_data=topics)
 
-        clocks.pair.ask(ApiKey.PRODUCE, self.version, body)
+        clocks.produce(self.version, body)
 
 
 @dataclass(frozen=True)
@@ -216,7 +243,7 @@ class PutInTransaction(Step):
     def tell(self, clocks: Clocks) -> None:
         assert isinstance(clocks, Logs)
         producer = clocks.producers[self.number]
-        sequence = producer.next_sequence(self.partition, self.kind.count)
+        sequence = producer.sequences.get(self.partition, 0)
 
         def body(side: Side) -> ProduceRequest:
             producer_id, epoch = producer.ids[side]
@@ -233,7 +260,8 @@ class PutInTransaction(Step):
                 transactional_id=producer.id, acks=-1, timeout_ms=5000, topic_data=[topic]
             )
 
-        clocks.pair.ask(ApiKey.PRODUCE, 12, body)
+        if error_codes(clocks.produce(12, body)) == {0}:
+            producer.next_sequence(self.partition, self.kind.count)
 
 
 @dataclass(frozen=True)
@@ -305,10 +333,10 @@ class LookUp(Step):
     epoch: int
 
     def tell(self, clocks: Clocks) -> None:
-        for time in (*SPECIAL_TIMES, 1, *clocks.times(), END_OF_TIME):
+        for timestamp in (*SPECIAL_TIMES, 1, *clocks.times(), END_OF_TIME):
             partitions = [
                 ListOffsetsPartition(
-                    partition_index=number, timestamp=time, current_leader_epoch=self.epoch
+                    partition_index=number, timestamp=timestamp, current_leader_epoch=self.epoch
                 )
                 for number in PARTITIONS
             ]
@@ -370,6 +398,10 @@ class Configure(Step):
         clocks.configure(TOPIC_RESOURCE, self.name, self.value, clocks.topic)
         if self.name == LIMIT and self.value is not None:
             clocks.limit = int(self.value)
+        elif self.name in SEGMENTS:
+            clocks.has_segments = True
+        elif self.name == STAMP:
+            clocks.is_stamped = self.value == "LogAppendTime"
 
 
 @dataclass(frozen=True)
@@ -381,18 +413,15 @@ class SeeAll(Step):
 CONFIGS = of(
     *[(LIMIT, str(size)) for size in (200, 300, 500)] * 2,
     (LIMIT, "1048588"),
-    ("message.timestamp.type", "LogAppendTime"),
-    *[("message.timestamp.type", "CreateTime")] * 2,
+    (STAMP, "LogAppendTime"),
+    *[(STAMP, "CreateTime")] * 2,
     *[("compression.type", name) for name in ("gzip", "lz4", "uncompressed", "producer")],
     ("message.timestamp.after.max.ms", "1000"),
     ("message.timestamp.after.max.ms", str(END_OF_TIME)),
     ("message.timestamp.before.max.ms", "1000000"),
     ("message.timestamp.before.max.ms", str(END_OF_TIME)),
-    *[("internal.segment.bytes", str(size)) for size in (80, 300, 1000, 14)],
-    ("index.interval.bytes", "0"),
-    ("index.interval.bytes", "100"),
-    ("segment.index.bytes", "24"),
-    ("segment.index.bytes", "1000"),
+    *[(SEGMENTS[0], str(size)) for size in (80, 300, 1000)],
+    *[(SEGMENTS[1], str(ms)) for ms in (1000, 604_800_000)],
     ("cleanup.policy", "compact"),
     ("cleanup.policy", "delete"),
 )
@@ -406,6 +435,7 @@ _kind = st.builds(
     odd=of(*[""] * 24, *sorted(AT_THE_LIMIT) * 3, *sorted(OLD), "later offset"),
 )
 _odd = st.builds(Kind, codec=CODECS, odd=of(*sorted(KINDS)))
+_odder = st.builds(Kind, count=of(1, 3), codec=CODECS, odd=of(*sorted(set(ODDITIES) - {""})))
 _partition, _isolation, _acks = of(*PARTITIONS), of(0, 1), of(-1, 1)
 _pairs = st.lists(
     st.tuples(often(*PARTITIONS, 7, times=6), st.one_of(_kind, _kind, _kind, _odd)),
@@ -428,6 +458,18 @@ STEPS: tuple[Any, ...] = (
         )
     ]
     * 4,
+    st.builds(
+        Put,
+        version=_version,
+        acks=_acks,
+        kinds=st.lists(
+            st.tuples(often(*PARTITIONS, 7, times=6), st.one_of(_kind, _odd, _odder)),
+            min_size=1,
+            max_size=4,
+        ).map(tuple),
+        may_repeat=st.booleans(),
+        is_split=st.booleans(),
+    ),
     *[st.builds(PutInTransaction, of(*IDS), _partition, _kind)] * 3,
     *[st.builds(End, of(*IDS), of(3, 4, 5), st.booleans(), of(0))] * 2,
     *[st.builds(lambda pair: Configure(*pair), CONFIGS)] * 5,
@@ -448,7 +490,3 @@ STEPS: tuple[Any, ...] = (
     st.builds(SeeAll),
 )
 STORIES = st.lists(st.one_of(*STEPS), min_size=15, max_size=40)
-
-
-def logs(pair: Pair, topic: str) -> Logs:
-    return Logs(pair, topic)
