@@ -214,15 +214,23 @@ class ReadableSegment:
         found = self.find(offset)
         return self.size if found is None else found[0]
 
-    def find_timestamp(self, timestamp: int, from_offset: int) -> FoundRecord | None:
-        """The first record from `from_offset` on that is not earlier than `timestamp`, or None."""
+    def find_largest(self) -> FoundRecord | None:
+        """The first record with the largest timestamp; None if the first batch that says to have it
+        has no such record."""
+        return self.find_timestamp(self.largest.timestamp, self.base_offset, in_first_batch=True)
+
+    def find_timestamp(
+        self, timestamp: int, from_offset: int, *, in_first_batch: bool = False
+    ) -> FoundRecord | None:
+        """The first record from `from_offset` on that is not earlier than `timestamp`, or None.
+        `in_first_batch`: only the first batch counts that says to have one."""
         _, offset = self.time_index.lookup(timestamp)
         start = self.indexed_position(max(offset, from_offset))
         for position, batch in self.batches(start, headers_only=True):
             if batch.max_timestamp < timestamp or batch.last_offset < from_offset:
                 continue
             found = self._search(position, batch, timestamp, from_offset)
-            if found is not None:
+            if found is not None or in_first_batch:
                 return found
         return None
 

@@ -158,6 +158,25 @@ def test_a_record_before_what_is_odd_is_found(tmp_path: Path) -> None:
     assert segment.find_timestamp(1001, 0) == FoundRecord(1001, 1, -1)
 
 
+def test_only_the_first_batch_with_the_largest_timestamp_counts(tmp_path: Path) -> None:
+    """A client may say so of a batch that has no such record."""
+    segment = LogSegment.create(tmp_path, 0, OpenFiles(), now_ms=0)
+    for offset, delta in enumerate((0, 500)):
+        records = bytearray()
+        write_record(records, delta, 0, None, b"v", [])
+        data = pack_batch(
+            bytes(records),
+            base_offset=offset,
+            last_offset_delta=0,
+            record_count=1,
+            base_timestamp=1000,
+            max_timestamp=1500,
+        )
+        segment.append(b"", data, len(data), offset, offset, 1500, 100)
+    assert segment.find_timestamp(1500, 0) == FoundRecord(1500, 1, -1)
+    assert segment.find_largest() is None
+
+
 def test_a_time_beyond_the_end_of_time_is_long_ago(tmp_path: Path) -> None:
     """A client's numbers wrap, and so do the broker's."""
     end = 2**63 - 1
