@@ -9,7 +9,8 @@ import pytest
 
 from conformance.differential.comparison import Pair
 from conformance.differential.generated_requests.clock_world import Step
-from conformance.differential.generated_requests.log_stories import STORIES, Logs
+from conformance.differential.generated_requests.log_stories import STORIES
+from conformance.differential.generated_requests.log_world import Logs
 from conformance.differential.generated_requests.telling import limits_of, tell_all
 from conformance.differential.test_generated import Seeded, seeded
 

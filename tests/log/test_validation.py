@@ -164,8 +164,7 @@ def test_a_client_must_not_stamp() -> None:
 
 @pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
 def test_times_beyond_the_end_of_time_wrap(codec: Compression) -> None:
-    """As Java's numbers do: such a time is long ago, and younger than a limit at the end of
-    time."""
+    """Java's numbers do: such a time is long ago, and younger than a limit at the end of time."""
     end = 2**63 - 1
     records = bytearray()
     for offset, delta in enumerate((0, 7, 0)):

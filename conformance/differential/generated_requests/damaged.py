@@ -28,7 +28,7 @@ from kafkalite.wire.errors import ProtocolViolation
 from kafkalite.wire.schema import fields_of
 
 CORRELATION_ID = 77
-# What stands before the client id stays: the API, its version, and the number of the request.
+# The API, its version, and the number of the request stay as they are.
 WHOLE_BYTES = struct.calcsize(">hhi")
 # Kafka's parser takes any negative length for null where it may be null, drops bits that no varint
 # has, and does not compare the size of a tagged field that it knows with what it read.

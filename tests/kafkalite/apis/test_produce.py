@@ -183,7 +183,7 @@ async def test_of_a_partition_named_twice_the_last_batch_counts(client, topic: s
 
 
 async def test_a_batch_that_does_not_count_has_no_producer(client, topic: str) -> None:
-    """Those that count have one producer, as all of a transaction must."""
+    """The others have one producer, as all of a transaction must."""
     writer = Transactional(client)
     await writer.find_coordinators()
     assert await writer.init() is ErrorCode.NONE
