@@ -253,8 +253,9 @@ class FetchReader:
                 self.must_respond = True
                 return _without_records(target, partition, NOT_TOLD, preferred)
         size = min(max_bytes, partition_max_bytes)
-        limit = partition.read_limit(committed_only=self._committed_only)
-        if size < 0 and log.log_start_offset <= offset < limit:
+        if size < 0 and log.log_start_offset <= offset < partition.read_limit(
+            committed_only=self._committed_only
+        ):
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # LogSegment.read
         result = partition.read(
             offset,
