@@ -51,7 +51,7 @@ NOT_DAMAGED = PARKS | {
     ApiKey.UPDATE_FEATURES,
     ApiKey.WRITE_TXN_MARKERS,
 }
-MOST_PARTITIONS, MOST_WAIT_MS = 50, 300
+MOST_PARTITIONS, MOST_WAIT_MS, ENOUGH_MS = 50, 300, 10_000
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,12 @@ def is_small(message: Any) -> bool:
         match field.name:
             case "max_wait_ms":
                 is_fine = 0 <= value <= MOST_WAIT_MS
+            case "timeout_ms":
+                is_fine = ENOUGH_MS <= value <= 30_000
             case "acks":
                 is_fine = value != 0
+            case "configuration_keys":  # all of a server's are its own
+                is_fine = bool(value)
             case "records":
                 is_fine = value is not None
             case "num_partitions" | "count":
