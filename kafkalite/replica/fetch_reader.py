@@ -253,7 +253,9 @@ class FetchReader:
                 self.must_respond = True
                 return _without_records(target, partition, NOT_TOLD, preferred)
         size = min(max_bytes, partition_max_bytes)
-        if size < 0 and offset < log.log_end_offset:
+        if size < 0 and log.log_start_offset <= offset < partition.read_limit(
+            committed_only=self._committed_only
+        ):
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # LogSegment.read
         result = partition.read(
             offset,
