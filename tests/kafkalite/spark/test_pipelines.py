@@ -318,7 +318,7 @@ class Sink(Delivery):
 
 def test_pace_follows_the_timestamps(tmp_path: Path) -> None:
     """At twice the pace, partitions side by side. A timestamp that goes back waits for nothing."""
-    writer = PieceWriter(tmp_path, "piece")
+    writer = PieceWriter(tmp_path)
     for partition, stamps in enumerate(([0, 10, 4000, 3000, 9000], [2000])):
         table = pa.table(
             {
@@ -338,7 +338,7 @@ def test_pace_follows_the_timestamps(tmp_path: Path) -> None:
 
 
 def test_a_piece_keeps_the_order(tmp_path: Path) -> None:
-    writer = PieceWriter(tmp_path, "piece")
+    writer = PieceWriter(tmp_path)
     table = pa.table(
         {
             "key": pa.nulls(6, pa.binary()),
