@@ -156,8 +156,8 @@ def replay(
     count = max(archived.partitions) + 1
     starts = [0] * count if append else _starts(archived, count)
     with ExitStack() as stack:
-        opened = open_sink(data_dir, bootstrap, target, count, configs=configs, start_offsets=starts)
-        sink = stack.enter_context(opened)
+        to = open_sink(data_dir, bootstrap, target, count, configs=configs, start_offsets=starts)
+        sink = stack.enter_context(to)
         state = ProgressFile(root, topic, target, bootstrap or local_path(data_dir or "").resolve())
         firsts = state.begin([sink.end_offset(i) for i in range(count)]) if append else starts
         delivery = Delivery(sink, target, firsts, reader(data_dir, bootstrap))
