@@ -26,7 +26,7 @@ Result = TypeVar("Result")
 
 # In each wave every core has something to do when another is slower.
 _PARTS_PER_CORE: Final = 2
-_OF_TRACE: Final = re.compile(r"at [\w.$/<>]+\(|\.\.\. \d+ more|JVM stacktrace")
+_OF_TRACE: Final = re.compile(r"at [\w.$/<>]+\(|\.\.\. \d+ more")
 
 
 @contextmanager
@@ -86,8 +86,8 @@ def _run_wave(
                 {"id": batch.column(0), "result": pa.array(results, pa.binary())}
             )
 
-    numbers = spark.range(0, len(parts), 1, len(parts))
     try:
+        numbers = spark.range(0, len(parts), 1, len(parts))
         rows = numbers.mapInArrow(run, "id long, result binary").collect()
     except Exception as error:
         raise PipelineError(f"a Spark task failed: {_gist(error)}") from error
@@ -117,6 +117,7 @@ def _cores(spark: Any) -> int:
 
 def _gist(error: BaseException) -> str:
     """The last line that is not of a Java trace: the cause behind all others."""
-    lines = [line.strip() for line in str(error).splitlines()]
+    text, _, _ = str(error).partition("JVM stacktrace:")
+    lines = [line.strip() for line in text.splitlines()]
     said = [line for line in lines if line and not _OF_TRACE.match(line)]
     return said[-1].removeprefix("Caused by: ").lstrip(": ") if said else type(error).__name__

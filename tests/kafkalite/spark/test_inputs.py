@@ -18,7 +18,7 @@ import pytest
 from kafkalite.spark.audit.auditing import audit
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.errors import SparkSourceError
-from kafkalite.spark.pipelines import Columns, PipelineError, archive, archiving, replay, seed
+from kafkalite.spark.pipelines import Columns, PipelineError, archive, archiving, jobs, replay, seed
 from kafkalite.spark.pipelines.input_files import FilePart, find_files
 from kafkalite.spark.pipelines.json_rows import json_values
 from kafkalite.spark.pipelines.progress_file import ProgressFile
@@ -230,6 +230,31 @@ def test_relative_paths_are_those_of_the_driver(
     monkeypatch.chdir(tmp_path)
     (found, _), *_ = find_files(["rows.csv"])
     assert found == str(tmp_path / "rows.csv")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "An error occurred while calling o1.x.\n: java.lang.Exception: gist\n\tat a.B.c(D.scala:1)",
+        "outer\n\tat a.B$.<init>(D.java:1)\nCaused by: gist\n\tat java.base/a.b(C.java)\n\t... 9 more",
+        "Traceback\n  File x\ngist\n\nJVM stacktrace:\norg.apache.Exception\n\tat a.b(C.java)",
+    ],
+)
+def test_the_gist_of_a_java_error_is_no_line_of_its_trace(said: str) -> None:
+    with pytest.raises(
+        PipelineError, match=r"^a Spark task failed: (java\.lang\.Exception: )?gist$"
+    ):
+        list(jobs.run_parts(Refusing(said), str, [1]))
+
+
+class Refusing(LocalSpark):
+    """Every job of it fails."""
+
+    def __init__(self, said: str) -> None:
+        self._said = said
+
+    def range(self, *_: int) -> LocalFrame:
+        raise RuntimeError(self._said)
 
 
 def test_an_archive_that_cannot_be_written_to_is_replayed(
