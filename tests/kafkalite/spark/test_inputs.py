@@ -236,7 +236,7 @@ def test_relative_paths_are_those_of_the_driver(
     "said",
     [
         "An error occurred while calling o1.x.\n: java.lang.Exception: gist\n\tat a.B.c(D.scala:1)",
-        "outer\n\tat a.B$.<init>(D.java:1)\nCaused by: gist\n\tat java.base/a.b(C.java)\n\t... 9 more",
+        "x\n\tat a.B$.<init>(D.java)\nCaused by: gist\n\tat java.base/a.b(C.java)\n\t... 9 more",
         "Traceback\n  File x\ngist\n\nJVM stacktrace:\norg.apache.Exception\n\tat a.b(C.java)",
     ],
 )
