@@ -23,6 +23,7 @@ from tqdm import tqdm
 from kafkalite.spark import digest
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.digest import milliseconds
+from kafkalite.spark.errors import OffsetOutOfRange
 from kafkalite.spark.local_path import local_path
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.jobs import run_parts, spark_session
@@ -69,26 +70,40 @@ class _Task:
     start: int
     end: int
     isolation: Isolation
+    allow_loss: bool
 
     def run(self) -> tuple[str, list[ArchivedRange]]:
         """The folder of the files, and the range; several, one behind the other, where its records
         are large. Each try has a folder of its own: Spark may try a task twice at once."""
         staging = f"{_STAGING}/{uuid.uuid4().hex}"
         done: list[ArchivedRange] = []
-        start, size = self.start, 0
+        start = self.start
+        while start < self.end:
+            try:
+                for each in self._ranges(staging, start):
+                    done.append(each)
+                    start = each.end
+            except OffsetOutOfRange:  # retention was faster
+                if not self.allow_loss:
+                    raise
+                first, _ = self.source.bounds(self.topic, self.partition, self.isolation)
+                if first <= start:
+                    raise
+                start = min(first, self.end)
+        return staging, done
+
+    def _ranges(self, staging: str, start: int) -> Iterator[ArchivedRange]:
+        size = 0
         batches: list[Any] = []
-        for batch in self.source.read(
-            self.topic, self.partition, self.start, self.end, self.isolation
-        ):
+        for batch in self.source.read(self.topic, self.partition, start, self.end, self.isolation):
             batches.append(batch)
             size += batch.nbytes
             if size >= _RANGE_BYTES:
                 end = batch.column("offset")[-1].as_py() + 1
-                done.append(self._archive(staging, start, end, batches))
+                yield self._archive(staging, start, end, batches)
                 start, size, batches = end, 0, []
         if start < self.end:
-            done.append(self._archive(staging, start, self.end, batches))
-        return staging, done
+            yield self._archive(staging, start, self.end, batches)
 
     def _archive(self, staging: str, start: int, end: int, batches: list[Any]) -> ArchivedRange:
         if not batches:
@@ -169,7 +184,7 @@ def archive(
             _remove_left_behind(manifest, chosen)
             session = stack.enter_context(spark_session(spark, master))
             began = time.perf_counter()
-            done = _run(session, manifest, tasks, progress=progress)
+            done = _run(session, manifest, tasks, notes, progress=progress)
     archived = [
         each for topic in chosen if topic in manifest.topics for each in manifest.summary(topic)
     ]
@@ -231,7 +246,7 @@ def _plan(
                     "it is another topic of that name, or it lost records; archive it elsewhere"
                 )
             if archived is not None and start > archived:
-                lost = f"{topic}-{partition}: offsets [{archived}, {start}) were deleted unarchived"
+                lost = _lost(topic, partition, archived, start)
                 if not allow_loss:
                     raise PipelineError(f"{lost}; --allow-loss goes on without them")
                 notes.append(lost)
@@ -245,6 +260,7 @@ def _plan(
                     begin,
                     min(begin + _RANGE_OFFSETS, end),
                     isolation,
+                    allow_loss,
                 )
                 for begin in range(first, end, _RANGE_OFFSETS)
             ]
@@ -263,7 +279,13 @@ def _remove_left_behind(manifest: Manifest, chosen: dict[str, list[int]]) -> Non
                 path.unlink()
 
 
-def _run(spark: Any, manifest: Manifest, tasks: list[_Task], *, progress: bool) -> int:
+def _lost(topic: str, partition: int, start: int, end: int) -> str:
+    return f"{topic}-{partition}: offsets [{start}, {end}) were deleted unarchived"
+
+
+def _run(
+    spark: Any, manifest: Manifest, tasks: list[_Task], notes: list[str], *, progress: bool
+) -> int:
     """Archive the ranges, one after the other; the number of records."""
     rows = 0
     results = run_parts(spark, _Task.run, tasks)
@@ -273,8 +295,14 @@ def _run(spark: Any, manifest: Manifest, tasks: list[_Task], *, progress: bool) 
     ) as bar:
         # Results come in the tasks' order, so a partition's ranges are without holes at any moment.
         for task, (staging, ranges) in zip(tasks, results, strict=True):
+            reached = task.start
             for done in ranges:
                 _into_place(manifest.root, staging, done)
+                if done.start > reached:
+                    notes.append(_lost(task.topic, task.partition, reached, done.start))
+                reached = done.end
+            if reached < task.end:
+                notes.append(_lost(task.topic, task.partition, reached, task.end))
             topic = manifest.topics[task.topic]
             topic.partitions.setdefault(task.partition, []).extend(ranges)
             manifest.save()
