@@ -95,6 +95,12 @@ def test_a_text_that_is_no_time(tmp_path: Path) -> None:
         seeded(tmp_path, path, timestamp="at")
 
 
+def test_a_column_that_holds_no_times() -> None:
+    schema = pa.schema([("at", pa.bool_())])
+    with pytest.raises(PipelineError, match=r"^f: column .at. is bool, no timestamp$"):
+        Columns(timestamp="at").check(schema, "f")
+
+
 @pytest.mark.parametrize(
     ("values", "kind", "told"),
     [
