@@ -276,3 +276,10 @@ def test_an_archive_that_cannot_be_written_to_is_replayed(
 
     monkeypatch.setattr(ProgressFile, "end", refused)
     assert replay(root, topic="t", data_dir=tmp_path / "again", spark=SPARK).rows == 10
+
+
+def test_an_append_does_not_go_on_into_more_partitions(tmp_path: Path) -> None:
+    progress = ProgressFile(tmp_path, "t", "t", "here")
+    assert progress.begin([1, 2]) == progress.begin([3, 4]) == [1, 2]
+    with pytest.raises(PipelineError, match="it has 3 partitions, and had 2; remove"):
+        progress.begin([1, 2, 0])
