@@ -6,7 +6,8 @@ are put off when a test moves the clock while the members are well.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from contextlib import contextmanager
 
 from msgspec import Struct
 
@@ -21,7 +22,7 @@ from kafkalite.group_coordinator.happenings import Happenings
 from kafkalite.group_coordinator.offset_api import OffsetExpiry, OffsetRequests
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.shards import Shards
-from kafkalite.group_coordinator.timers import NEVER, Timer, Timers
+from kafkalite.group_coordinator.timers import AT_ONCE, NEVER, Timer, Timers
 
 # A group's id and a member's.
 MemberOfGroup = tuple[str, str]
@@ -159,16 +160,28 @@ class Interventions:
         if self._sweep.is_set and self._sweep.deadline < until:
             self._timers.set(self._sweep, until - self._timers.clock())
 
-    def expire_due(self) -> list[MemberOfGroup]:
-        """Call every timer whose time has come; the members that were sent away."""
-        happenings = self._happenings
-        gone: list[MemberOfGroup] = []
-        happenings.expired = gone
+    def expire_due(self) -> None:
+        """Call timers whose time has come, the earliest first: some of them, if they are many."""
+        self._timers.expire_due(AT_ONCE)
+
+    @contextmanager
+    def passing(self, until: float) -> Generator[None]:
+        """The clock is on its way to `until`: others set timers as if it were there."""
+        self._timers.passing_until = until
         try:
-            self._timers.expire_due()
+            yield
         finally:
-            happenings.expired = None
-        return sorted(set(gone))
+            self._timers.passing_until = -NEVER
+
+    @contextmanager
+    def telling_expired(self) -> Generator[list[MemberOfGroup]]:
+        """Collect the members that are sent away."""
+        gone: list[MemberOfGroup] = []
+        self._happenings.expired = gone
+        try:
+            yield gone
+        finally:
+            self._happenings.expired = None
 
     def expire(self, group: Group, member_id: str) -> None:
         """Remove a member as if its session had ended. Raises KeyError for an unknown one."""

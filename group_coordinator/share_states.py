@@ -113,10 +113,17 @@ class ShareStates:
             # They may be many, and what is wrong is the same with most of them.
             for message, count in Counter(map(str, refused.values())).items():
                 _logger.warning(
-                    "%s: no share state for %d partition(s): %s", group.group_id, count, message
+                    "group %s: no share state for %d partition(s): %s",
+                    group.group_id,
+                    count,
+                    message,
                 )
         except KafkaError as error:
-            _logger.warning("%s: what was initialized is not noted: %s", group.group_id, error)
+            _logger.warning(
+                "group %s: not stored that its share states are initialized: %s",
+                group.group_id,
+                error,
+            )
 
     async def initialize(
         self, group: ShareGroup, offsets: Offsets, *, is_given_up: bool

@@ -78,6 +78,8 @@ class Timers:
         self._queue: list[tuple[float, int, Timer]] = []
         # The entries of cancelled timers, and of those that were set to an earlier time meanwhile.
         self._useless_count = 0
+        # Time is on its way to here, in steps. What is set meanwhile comes after that.
+        self.passing_until = -math.inf
         self._sequence = count()
         self._trouble = SaidOnce("a timer", logger)
 
@@ -87,7 +89,12 @@ class Timers:
 
     def set(self, timer: Timer, delay: float) -> None:
         """Let `timer` expire `delay` seconds from now, and at no other time."""
-        deadline = self.clock() + delay
+        now = self.clock()
+        if now < self.passing_until:
+            if timer.is_set and timer.deadline <= self.passing_until:
+                return  # it expires on the way
+            now = self.passing_until
+        deadline = now + delay
         if timer.queued_for == NEVER:
             timer.deadline = deadline
             self._push(timer)

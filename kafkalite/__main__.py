@@ -53,10 +53,13 @@ def flags_of_the_broker() -> argparse.ArgumentParser:
         "--port", type=_port, help=f"port to listen on (default {_DEFAULT_PORT}; 0: any free one)"
     )
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--data-dir", metavar="DIR", type=a_path, help="where to keep everything")
     where.add_argument(
-        "--temporary", action="store_true", help="keep everything in a directory deleted at exit"
+        "--data-dir",
+        metavar="DIR",
+        type=a_path,
+        help="where to keep everything (default kafkalite-data)",
     )
+    where.add_argument("--temporary", action="store_true", help="in a directory deleted at exit")
     parser.add_argument(
         "--sasl",
         metavar="MECHANISM:USER:PASSWORD",
@@ -188,6 +191,9 @@ def _main(arguments: list[str]) -> int:
         return run(arguments)
     flags = parse_arguments(arguments)
     log_to_stderr(flags.log_level.upper(), flags.log_format)
+    from kafkalite.server.late_modules import OPENSSL, load_late
+
+    load_late(OPENSSL)
     from kafkalite.config import ConfigError
     from kafkalite.server.host import NoThreadError
     from kafkalite.server.listener import StartError

@@ -253,7 +253,7 @@ def largest_timestamp(
     highest = 2**63 - 1
     if not config.log_append_time:
         lowest = max(lowest, now_ms - config.message_timestamp_before_max_ms)
-        highest = now_ms + config.message_timestamp_after_max_ms
+        highest = min(highest, now_ms + config.message_timestamp_after_max_ms)
     base = batch.base_timestamp
     least, most = max(lowest - base, LEAST), min(highest - base, MOST)
     largest = walk(data, 0, len(data), batch.record_count, least, most, config.compact)

@@ -109,13 +109,15 @@ class Unwritten:
         self._end_offset = log.log_end_offset
         self._high_watermark = log.high_watermark
         # Producers as they were, by id. None: there was none.
-        self._producers: dict[int, ProducerEntry | None] = {}
+        self._producers: dict[int, ProducerEntry | None] | None = None
         self.chunks: list[bytes] = []
         # The disk's error. The log takes nothing more until those who appended know.
         self.error: OSError | None = None
 
     def keep_producer(self, producer_id: int) -> None:
         """Keep a producer as it is before its batch is noted."""
+        if self._producers is None:
+            self._producers = {}
         if producer_id not in self._producers:
             entry = self._log.producer_state.producers.get(producer_id)
             self._producers[producer_id] = None if entry is None else entry.copy()
@@ -140,7 +142,7 @@ class Unwritten:
         self._segment.take_back(self._state, offset)
         log.log_end_offset = offset
         log.high_watermark = min(log.high_watermark, self._high_watermark)
-        log.producer_state.take_back(self._producers, offset)
+        log.producer_state.take_back(self._producers or {}, offset)
         log.update_first_unstable()
 
 

@@ -280,7 +280,7 @@ class LogManager:
                 else:
                     self.begin_move(topic, partition, directory)
             except (KafkaError, OSError) as error:
-                _logger.error("%s: not moved on: %s", stored.path, error)
+                _logger.error("%s: its move does not go on: %s", stored.path, error)
 
     def finishing_move(
         self, move: LogMove, assign: Assign, switched: Callable[[Log], None]

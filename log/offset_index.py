@@ -38,6 +38,11 @@ class OffsetIndex(IndexFile):
         return self.base_offset + relative, position
 
     def offset_behind(self, position: int) -> int | None:
-        """The offset of the first entry at or after `position`; None if there is none."""
+        """The offset of the first entry at or after `position`; None if there is none.
+
+        The very first entry counts only behind it (Kafka's AbstractIndex.binarySearch).
+        """
         i = self.count_up_to(position - 1, field=1)
+        if i == 0 and self.count and self.entry(0)[1] == position:
+            i = 1
         return self.base_offset + self.entry(i)[0] if i < self.count else None

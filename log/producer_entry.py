@@ -88,10 +88,6 @@ class ProducerEntry:
     def last_offset(self) -> int:
         return self.batches[-1].last_offset if self.batches else -1
 
-    @property
-    def last_offset_delta(self) -> int:
-        return self.batches[-1].offset_delta if self.batches else 0
-
     def appended(self, batch: AcceptedBatch, base_offset: int) -> None:
         """Take note of a batch of data, appended at `base_offset`."""
         delta = batch.last_offset_delta

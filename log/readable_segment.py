@@ -6,7 +6,7 @@ here changes the file. Source: Kafka's LogSegment.read, translateOffset, findOff
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -39,6 +39,7 @@ _MOST_BRIEF_RECORDS: Final = 1000
 _MOST_BRIEF_COMPRESSED_BYTES: Final = 1024
 _MOST_BRIEF_BYTES: Final = 1 << 20
 _MOST_SEARCHED: Final = 16
+_END_OF_TIME: Final = 2**63 - 1
 # A largest timestamp that the time index has not been asked for yet.
 UNREAD: Final = -2
 
@@ -213,15 +214,23 @@ class ReadableSegment:
         found = self.find(offset)
         return self.size if found is None else found[0]
 
-    def find_timestamp(self, timestamp: int, from_offset: int) -> FoundRecord | None:
-        """The first record from `from_offset` on that is not earlier than `timestamp`, or None."""
+    def find_largest(self) -> FoundRecord | None:
+        """The first record with the largest timestamp; None if the first batch that says to have it
+        has no such record."""
+        return self.find_timestamp(self.largest.timestamp, self.base_offset, in_first_batch=True)
+
+    def find_timestamp(
+        self, timestamp: int, from_offset: int, *, in_first_batch: bool = False
+    ) -> FoundRecord | None:
+        """The first record from `from_offset` on that is not earlier than `timestamp`, or None.
+        `in_first_batch`: only the first batch counts that says to have one."""
         _, offset = self.time_index.lookup(timestamp)
         start = self.indexed_position(max(offset, from_offset))
         for position, batch in self.batches(start, headers_only=True):
             if batch.max_timestamp < timestamp or batch.last_offset < from_offset:
                 continue
             found = self._search(position, batch, timestamp, from_offset)
-            if found is not None:
+            if found is not None or in_first_batch:
                 return found
         return None
 
@@ -286,7 +295,33 @@ def _takes_long(batch: RecordBatch) -> bool:
 
 
 def _first_record(batch: RecordBatch, timestamp: int, from_offset: int) -> FoundRecord | None:
-    for record in iterate_records(batch):
-        if record.timestamp >= timestamp and record.offset >= from_offset:
-            return FoundRecord(record.timestamp, record.offset, batch.partition_leader_epoch)
+    try:
+        return _first_of(
+            ((record.timestamp, record.offset) for record in iterate_records(batch)),
+            timestamp,
+            from_offset,
+            batch.partition_leader_epoch,
+        )
+    except KafkaError:  # what is odd may lie behind the record
+        from kafkalite.log.rewriting import read, timestamp_of  # with the first such batch
+
+        return _first_of(
+            (
+                (timestamp_of(batch, record), batch.base_offset + record.offset_delta)
+                for record in read(batch, skips_contents=False)
+            ),
+            timestamp,
+            from_offset,
+            batch.partition_leader_epoch,
+        )
+
+
+def _first_of(
+    records: Iterable[tuple[int, int]], timestamp: int, from_offset: int, leader_epoch: int
+) -> FoundRecord | None:
+    """The first of these timestamps and offsets. Beyond the end of time Java's numbers wrap: such a
+    timestamp is long ago."""
+    for found, offset in records:
+        if timestamp <= found <= _END_OF_TIME and offset >= from_offset:
+            return FoundRecord(found, offset, leader_epoch)
     return None

@@ -172,7 +172,7 @@ class LogReader(LogState):
                 return None
             _have_times(segments)
             latest = max(segments, key=lambda segment: segment.largest.timestamp)
-            return latest.find_timestamp(latest.largest.timestamp, latest.base_offset)
+            return latest.find_largest()
         except OSError as error:
             raise self.storage_error(error) from error
 

@@ -219,10 +219,10 @@ def _checked_records(
         if config.compact and record.key_size < 0:
             text = "Compacted topic cannot accept message without key in topic partition " + name
         elif not config.log_append_time and timestamp != NO_TIMESTAMP:
-            age_ms = now_ms - timestamp
+            age_ms = as_int64(now_ms - timestamp)
             if (
                 age_ms <= config.message_timestamp_before_max_ms
-                and -age_ms <= config.message_timestamp_after_max_ms
+                and as_int64(-age_ms) <= config.message_timestamp_after_max_ms
             ):
                 continue
             code = ErrorCode.INVALID_TIMESTAMP

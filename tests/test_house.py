@@ -205,7 +205,6 @@ KAFKALITE_ROOMS = {
     "schemas",
     "security",
     "server",
-    "share",
     "spark",
     "telemetry",
     "terminal",

@@ -103,6 +103,7 @@ CLIENTS = (
     java("2.8.2"),
     java("3.9.1"),
     java("4.3.1"),
+    java("4.4.0"),
 )
 
 SPARKS = (

@@ -38,7 +38,7 @@ _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 MEMBER_ID = re.compile(rf"^.*-{_UUID}$|^[A-Za-z0-9_-]{{22}}$")
 _IN_TEXT = re.compile(rf"[^\s,'\"()=]*{_UUID}|(?<![\w-])[A-Za-z0-9_-]{{22}}(?![\w-])")
 _PRODUCER_IN_TEXT = re.compile(r"((?:producer ?id|pid)\W{0,3})(\d+)", re.IGNORECASE)
-_CLOCK_IN_TEXT = re.compile(r"within \[-?\d+, \d+\]")
+_CLOCK_IN_TEXT = re.compile(r"within \[-?\d+, -?\d+\]")
 # RE2's own words here, those of its port to Java there.
 _EXPRESSION_IN_TEXT = re.compile(r"(is not a valid regular expression: ).*")
 _PORT_IN_TEXT = re.compile(r"(127\.0\.0\.1:)(\d+)")

@@ -6,6 +6,7 @@ itself here.
 
 import socket
 import struct
+import zlib
 from types import TracebackType
 from typing import Self
 
@@ -113,6 +114,19 @@ def record_batch(*values: bytes, timestamp_ms: int = 1_000_000) -> bytes:
     )
     checked = struct.pack(">ibI", -1, 2, crc32c.crc32c(after_crc)) + after_crc
     return struct.pack(">qi", 0, len(checked)) + checked
+
+
+def old_message(
+    magic: int, key: bytes | None, value: bytes | None, timestamp_ms: int = 0, attributes: int = 0
+) -> bytes:
+    """A message of version 0 or 1, as brokers took it before there were batches."""
+    time = struct.pack(">q", timestamp_ms) if magic else b""
+    parts = b"".join(
+        struct.pack(">i", -1 if each is None else len(each)) + (each or b"")
+        for each in (key, value)
+    )
+    checked = struct.pack(">bb", magic, attributes) + time + parts
+    return struct.pack(">qiI", 0, len(checked) + 4, zlib.crc32(checked)) + checked
 
 
 def produce_v3(

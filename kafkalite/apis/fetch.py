@@ -24,16 +24,12 @@ from uuid import UUID
 
 from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.replica.fetch_reader import FetchReader, close_records, failed_partition
-from kafkalite.replica.fetch_sessions import (
-    REPLICA_STATE_SINCE,
-    FetchContext,
-    FetchTarget,
-    PartitionResponse,
-    PartitionResponses,
-)
+from kafkalite.replica.fetch_sessions import REPLICA_STATE_SINCE, FetchContext
+from kafkalite.replica.fetch_target import FetchTarget, PartitionResponse, PartitionResponses
 from kafkalite.replica.partition import LEADER_CHANGED
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop
+from kafkalite.requests.full_collections import without_full_collections
 from kafkalite.requests.long_waits import wait_in_slices
 from kafkalite.requests.purgatory import WakeReason
 from kafkalite.requests.slices import (
@@ -46,7 +42,6 @@ from kafkalite.requests.slices import (
     is_long,
     mapped,
     release,
-    without_full_collections,
 )
 from kafkalite.wire.api_codec import codec_of
 from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE, ApiKey

@@ -25,6 +25,7 @@ from kafkalite.log.page_cache import NotCached, cached_only
 from kafkalite.replica.partition import is_isolation_level, is_read_committed
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import read_off_loop
+from kafkalite.requests.full_collections import without_full_collections
 from kafkalite.requests.slices import (
     AT_ONCE,
     Steps,
@@ -32,7 +33,6 @@ from kafkalite.requests.slices import (
     in_slices,
     is_long,
     release_dict,
-    without_full_collections,
 )
 from kafkalite.wire.api_keys import (
     EARLIEST,
@@ -68,8 +68,6 @@ _SINCE_VERSION: Final = {
 _NEVER: Final = 1 << 15
 # The end of a partition is at hand, which takes a microsecond or less.
 _MOST_AT_ONCE: Final = 4096
-# A topic that is asked for may have a name of 32 KB, which takes 8 microseconds to look up.
-_MOST_BYTES_AT_ONCE: Final = 1 << 20
 _OFFSET_NOT_AVAILABLE_SINCE: Final = 5
 _LEADER_EPOCH_SINCE: Final = 4
 _DEBUGGING_REPLICA_ID: Final = -2
@@ -88,7 +86,7 @@ def handle(
 ) -> ListOffsetsResponseRow | Coroutine[Any, Any, LargeResponse]:
     if not is_isolation_level(request[1]):
         return _refused(context, request)
-    if is_long(context, request[2], _MOST_AT_ONCE, _MOST_BYTES_AT_ONCE):
+    if is_long(context, request[2], _MOST_AT_ONCE):
         return _handle_off_loop(services, context, request)
     found: Answers = {}
     searched = 0

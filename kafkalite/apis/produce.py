@@ -44,6 +44,7 @@ from kafkalite.replica.produced_batches import (
     look_at_all,
     may_be_refused,
     refuse_instead,
+    shape_error,
 )
 from kafkalite.replica.produced_rows import (
     NO_LEADER,
@@ -172,7 +173,7 @@ def _append_slowly(
 ) -> WaitingSteps[_Response]:
     batches = yield from look_at_all(request[3], context.api_version)
     topics, malformed = yield from each_once(request[3], context.api_version)
-    refusal = yield from _refusal(services, context, request, batches)
+    refusal = yield from _refusal(services, context, request, batches, topics)
     if refusal is not None:
         responses = yield from refused_rows(topics, refusal)
         return _respond(services, context, request[1], responses, set())
@@ -297,9 +298,14 @@ def _respond_to(
 
 
 def _refusal(
-    services: Services, context: RequestContext, request: ProduceRequestRow, batches: Batches
+    services: Services,
+    context: RequestContext,
+    request: ProduceRequestRow,
+    batches: Batches,
+    once: Sequence[TopicProduceDataRow],
 ) -> Steps[KafkaError | None]:
-    """The error for all partitions, before one is looked at (KafkaApis.handleProduceRequest)."""
+    """The error for all partitions, before one is looked at (KafkaApis.handleProduceRequest).
+    `once`: the topics without repetition."""
     transactional_id, _, _, topics = request
     if batches.unreadable is not None:
         return batches.unreadable
@@ -312,7 +318,8 @@ def _refusal(
         return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
     if len(batches.producers) < 2:
         return None
-    known = yield from look_at_all(topics, context.api_version, of_known)
+    taken = partial(_only_taken, services, context)
+    known = yield from look_at_all(once, context.api_version, taken)
     if len(known.producers) < 2:
         return None
     return KafkaError(
@@ -330,6 +337,15 @@ def _only_known(
     found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
     count = 0 if found is None else len(found.partitions)
     return name, topic_id, [item for item in partitions if 0 <= item[0] < count]
+
+
+def _only_taken(
+    services: Services, context: RequestContext, topic: TopicProduceDataRow
+) -> TopicProduceDataRow:
+    """The partitions of a topic that exist, and whose batch is one."""
+    name, topic_id, partitions = _only_known(services, context, topic)
+    version = context.api_version
+    return name, topic_id, [each for each in partitions if shape_error(each[1], version) is None]
 
 
 def _respond(

@@ -10,13 +10,14 @@ KAFKALITE_READY_FILE names; else it is the last that the user has started. Exit 
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final, cast, get_args, get_origin
 
 import msgspec
 
@@ -30,6 +31,9 @@ from kafkalite.control.faults.rule import KINDS, When
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import Until
 from kafkalite.control.sightings import File
+
+if TYPE_CHECKING:
+    from kafkalite.control.verbs import Verb
 
 _DONE: Final = 0
 _REFUSED: Final = 1
@@ -49,7 +53,7 @@ _SIMPLE_ACTIONS: Final = (
 
 def main(arguments: Sequence[str]) -> int:
     """Do a verb; the exit code."""
-    parser = _parser()
+    parser = _parser(with_help=not {"-h", "--help"}.isdisjoint(arguments))
     given = vars(parser.parse_args(list(arguments)))
     verb, kind = given.pop("verb"), given.pop("condition", None)
     where = {name: given.pop(name) for name in ("url", "token", "ready_file", "cluster", "json")}
@@ -85,7 +89,7 @@ def main(arguments: Sequence[str]) -> int:
             return _not_written(file, error, _REFUSED)
         print(file)
         return _DONE
-    _print(answer, as_json=where["json"])
+    print_answer(answer, as_json=where["json"])
     return _REFUSED if getattr(answer, "met", True) is False else _DONE
 
 
@@ -116,12 +120,19 @@ def client_of(where: Mapping[str, Any]) -> Client:
             url, token = from_environment()
         except KeyError:
             raise ValueError(
-                "where is the broker? give --url and --token, or --ready-file"
+                "where is the broker? none with --control-port runs here; "
+                "for another give --url and --token, or --ready-file"
             ) from None
     return Client(url, where["token"] or token, where["cluster"])
 
 
-def _parser() -> Parser:
+def _parser(*, with_help: bool) -> Parser:
+    """`with_help`: say of each verb what it does. That takes the table of the broker's verbs."""
+    verbs: Mapping[str, Verb] = {}
+    if with_help:
+        from kafkalite.control.verbs import VERBS  # the whole broker
+
+        verbs = VERBS
     common = Parser(add_help=False)
     common.add_argument("--url", help="http://HOST:PORT of the control port")
     common.add_argument("--token", help="its token")
@@ -136,13 +147,22 @@ def _parser() -> Parser:
         if name == "wait":
             _add_wait(words, common)
             continue
-        if not word:
-            command = words.add_parser(group, parents=[common])
-        else:
+        inner = words
+        if word:
             if group not in groups:
-                inner = words.add_parser(group).add_subparsers(required=True, metavar="VERB")
-                groups[group] = inner
-            command = groups[group].add_parser(word, parents=[common])
+                groups[group] = words.add_parser(group).add_subparsers(
+                    required=True, metavar="VERB"
+                )
+            inner = groups[group]
+        doc = verbs[name].doc if verbs else ""
+        command = inner.add_parser(
+            word or group,
+            parents=[common],
+            help=doc.partition("\n\n")[0],
+            description=doc,
+            epilog=inspect.getdoc(row.request),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         command.set_defaults(verb=name)
         _add_fields(command, name, row)
     return parser
@@ -177,9 +197,10 @@ def _add_wait(words: Any, common: Parser) -> None:
         struct = _struct_in(each.type)
         if struct is None or each.encode_name in ("not", "request"):
             continue
-        command = kinds.add_parser(each.encode_name, parents=[common])
+        doc = inspect.getdoc(struct)
+        command = kinds.add_parser(each.encode_name, parents=[common], help=doc, description=doc)
         command.set_defaults(verb="wait", condition=each.encode_name)
-        command.add_argument("--timeout", default="10s")
+        command.add_argument("--timeout", default="10s", help="default: 10s")
         _add_struct(command, struct, skip=set())
 
 
@@ -208,7 +229,8 @@ def _add_struct(
             nargs = None if each.required else "?"
             command.add_argument(each.name, nargs=nargs)
         else:
-            command.add_argument(flag, dest=each.name)
+            says = "" if each.default in (None, msgspec.NODEFAULT) else f"default: {each.default}"
+            command.add_argument(flag, dest=each.name, metavar=each.encode_name.upper(), help=says)
 
 
 def _is(type_: Any, wanted: type) -> bool:
@@ -290,7 +312,8 @@ def _value(text: Any) -> Any:
     return text
 
 
-def _print(answer: Any, *, as_json: bool) -> None:
+def print_answer(answer: Any, *, as_json: bool) -> None:
+    """Print what a verb answered: a list as a table, anything else as a line for each field."""
     plain = msgspec.to_builtins(answer)
     if as_json:
         print(json.dumps(plain, indent=2))
@@ -307,17 +330,26 @@ def _id_of(value: Any) -> Any:
     return fields.get("id", value)
 
 
+def _cell(value: Any) -> str:
+    return "-" if value is None else safe(str(value))
+
+
 def _print_rows(rows: list[dict[str, Any]]) -> None:
-    """A table of what is plain in each row; what has an id is shown by it."""
+    """A table of what is plain in each row, and there in any; what has an id is shown by it."""
     if not rows:
+        print("there are none", file=sys.stderr)
         return
     rows = [{name: _id_of(value) for name, value in row.items()} for row in rows]
-    names = [name for name, value in rows[0].items() if not isinstance(value, (dict, list))]
+    names = [
+        name
+        for name, value in rows[0].items()
+        if not isinstance(value, (dict, list)) and any(row.get(name) is not None for row in rows)
+    ]
     if not names:
         for row in rows:
             print(json.dumps(row))
         return
-    table = [names, *([safe(str(row.get(name, ""))) for name in names] for row in rows)]
+    table = [names, *([_cell(row.get(name)) for name in names] for row in rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(names))]
     for line in table:
         cells = (text.ljust(width) for text, width in zip(line, widths, strict=True))

@@ -42,6 +42,7 @@ _USER_KEYS: Final[Mapping[str, float | None]] = {
     REQUEST_PERCENTAGE: None,
     CONTROLLER_MUTATION_RATE: None,
 }
+_MOST_ORDERED_LIKE_JAVA: Final = 16
 _IP_KEYS: Final[Mapping[str, float | None]] = {CONNECTION_CREATION_RATE: _MAX_INT}
 
 
@@ -54,12 +55,18 @@ class QuotaChange:
 
 
 def entity_of(parts: Iterable[tuple[str, str | None]]) -> Steps[QuotaEntity]:
-    """The entity that is named; of a type named twice the last name counts, as in a Java map."""
+    """The entity that is named, in the order of a Java map; of a type named twice the last name
+    counts."""
     names: dict[str, str | None] = {}
+    count = 0
     for some in batches(parts):
         names.update(some)
+        count += len(some)
         yield
-    types = yield from in_order([*names])
+    if len(names) <= _MOST_ORDERED_LIKE_JAVA:
+        types = in_map_order(names, room_for=count)
+    else:  # more than there are types: it is refused
+        types = yield from in_order([*names])
     entity = tuple((yield from mapped(lambda kind: (kind, names[kind]), types)))
     yield from release_dict(names)
     return entity

@@ -40,18 +40,6 @@ class Rules(NamedTuple):
     unclean: bool
 
 
-def after_fencing(
-    topic_id: UUID,
-    index: int,
-    state: PartitionState,
-    node_id: int,
-    alive: Collection[int],
-    rules: Rules,
-) -> PartitionChangeRecord | None:
-    """The change when `node_id`, no longer among `alive`, is gone. None if there is none."""
-    return after_loss(topic_id, index, state, [node_id], alive, rules)
-
-
 def after_loss(
     topic_id: UUID,
     index: int,
@@ -69,20 +57,6 @@ def after_loss(
     if leader in lost:
         leader = _elect_any(state, in_sync, alive, rules)
     return _change(topic_id, index, state, leader, in_sync, rules)
-
-
-def after_unfencing(
-    topic_id: UUID,
-    index: int,
-    state: PartitionState,
-    node_id: int,
-    alive: Collection[int],
-    rules: Rules,
-) -> PartitionChangeRecord | None:
-    """The change when `node_id`, now among `alive`, is back. None if there is none."""
-    if node_id not in state.replicas:
-        return None
-    return with_leader(topic_id, index, state, alive, rules)
 
 
 def with_leader(

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from kafkalite.cluster.image import NO_LEADER, PartitionState
 from kafkalite.cluster.leadership import (
     Rules,
-    after_fencing,
     after_loss,
-    after_unfencing,
     elect_preferred,
     with_leader,
 )
@@ -34,31 +32,35 @@ PartitionChange = Callable[[UUID, int, PartitionState], PartitionChangeRecord | 
 
 def fenced(image: MetadataImage, config: BrokerConfig, node_id: int) -> Steps[list[object]]:
     """A node is gone: others lead what it led, if they can."""
-    return _registered(image, config, node_id, after_fencing, image.alive - {node_id}, 1)
-
-
-def unfenced(image: MetadataImage, config: BrokerConfig, node_id: int) -> Steps[list[object]]:
-    """A registered node is back."""
-    return _registered(image, config, node_id, after_unfencing, image.alive | {node_id}, -1)
-
-
-def _registered(
-    image: MetadataImage,
-    config: BrokerConfig,
-    node_id: int,
-    after: Callable[
-        [UUID, int, PartitionState, int, Collection[int], Rules], PartitionChangeRecord | None
-    ],
-    alive: frozenset[int],
-    fenced: int,
-) -> Steps[list[object]]:
-    """The change of a registration, and those of partitions after it."""
+    alive = image.alive - {node_id}
 
     def change(
         topic_id: UUID, index: int, state: PartitionState, rules: Rules
     ) -> PartitionChangeRecord | None:
-        return after(topic_id, index, state, node_id, with_data(image, state, alive), rules)
+        able = with_data(image, state, alive)
+        return after_loss(topic_id, index, state, [node_id], able, rules)
 
+    return _registered(image, config, node_id, 1, change)
+
+
+def unfenced(image: MetadataImage, config: BrokerConfig, node_id: int) -> Steps[list[object]]:
+    """A registered node is back."""
+    alive = image.alive | {node_id}
+
+    def change(
+        topic_id: UUID, index: int, state: PartitionState, rules: Rules
+    ) -> PartitionChangeRecord | None:
+        if node_id not in state.replicas:
+            return None
+        return with_leader(topic_id, index, state, with_data(image, state, alive), rules)
+
+    return _registered(image, config, node_id, -1, change)
+
+
+def _registered(
+    image: MetadataImage, config: BrokerConfig, node_id: int, fenced: int, change: LeaderChange
+) -> Steps[list[object]]:
+    """The change of a registration, and those of partitions after it."""
     broker_epoch = image.brokers[node_id].broker_epoch
     registration = BrokerRegistrationChangeRecord(
         broker_id=node_id, broker_epoch=broker_epoch, fenced=fenced

@@ -211,7 +211,7 @@ class SoleController(Cluster):
             if not self.image.brokers[node_id].fenced:
                 self.fence(node_id)
         for node_id in sorted(endpoints):
-            self.register(node_id, endpoints[node_id])
+            at_once(self.registering(node_id, endpoints[node_id]))
         self.write([record for record in restarted if self._is_led_by(record)])
         self.write(at_once(lost(self.image, self.config)))
         self._is_starting = False
@@ -223,12 +223,8 @@ class SoleController(Cluster):
         leader_id = topic.partitions[record.partition_id].leader_id
         return not _resigns(record) and leader_id == record.leader
 
-    def register(self, node_id: int, endpoints: Mapping[str, Endpoint]) -> None:
-        """A node comes up: it joins the in-sync replicas of all it holds, and may lead."""
-        at_once(self.registering(node_id, endpoints))
-
     def registering(self, node_id: int, endpoints: Mapping[str, Endpoint]) -> WaitingSteps[None]:
-        """The same, in steps."""
+        """A node comes up: it joins the in-sync replicas of all it holds, and may lead."""
         self.voters.add(node_id)
         yield from self.deciding(partial(self._registration, node_id, endpoints))
         yield from self.unfencing(node_id)
@@ -299,12 +295,8 @@ class SoleController(Cluster):
         for node_id in sorted(self.alive - alive):
             yield from self.unfencing(node_id)
 
-    def unfence(self, node_id: int) -> None:
-        """A registered node is back."""
-        at_once(self.unfencing(node_id))
-
     def unfencing(self, node_id: int) -> WaitingSteps[None]:
-        """The same, in steps."""
+        """A registered node is back."""
         yield from self.deciding(partial(unfenced, self.image, self.config, node_id))
         yield from self.catching_up()
 

@@ -16,7 +16,7 @@ from kafkalite.control.answers import Advanced, Due
 from kafkalite.control.clock import ClusterClock
 from kafkalite.control.due import due_next, lock_named, producers
 from kafkalite.coordinators.transaction_coordinator.transaction import TransactionState
-from kafkalite.group_coordinator.interventions import MemberOfGroup
+from kafkalite.group_coordinator.interventions import Interventions, MemberOfGroup
 from kafkalite.requests.slices import Steps, batches, in_slices_of_task
 from kafkalite.wire.errors import KafkaError
 
@@ -46,23 +46,14 @@ async def advance(
     groups = services.group_coordinator.interventions
     report = Advanced(from_ms=clock.now_ms())
     offsets = await in_slices_of_task(_gathered(groups.committed_offsets()))
-    target = clock.time() + by_ms / 1000
-    if members == "keep":
-        report.kept_members = groups.put_off(connected, by_ms / 1000)
-    groups.put_off_sweep(target)
-    for _ in range(_MOST_STEPS):
-        queues = services.share.opened_partitions
-        now = clock.time()
-        due = groups.next_time()
-        if queues is not None:
-            due = min(due, queues.next_lock_time())
-        if due > target:
-            break
-        if due > now:
-            clock.step(due - now)
-        _expire(broker, clock, report)
-    clock.forward(max(0.0, target - clock.time()))
-    _expire(broker, clock, report)
+    async with clock.jump:
+        target = clock.time() + by_ms / 1000
+        if members == "keep":
+            report.kept_members = groups.put_off(connected, by_ms / 1000)
+        groups.put_off_sweep(target)
+        with groups.telling_expired() as expired:
+            steps = _pass_time(broker, clock, target, expired, report)
+            await in_slices_of_task(_with_others_after(groups, target, steps))
     await _do_jobs(broker, clock, report)
     await in_slices_of_task(_without(offsets, groups.committed_offsets()))
     report.fired += await in_slices_of_task(_ended(offsets, clock.now_ms()))
@@ -103,22 +94,64 @@ def _ended(offsets: set[tuple[str, str, int]], now_ms: int) -> Steps[list[Due]]:
     return ended
 
 
-def _expire(broker: Broker, clock: ClusterClock, report: Advanced) -> None:
+def _pass_time(
+    broker: Broker,
+    clock: ClusterClock,
+    target: float,
+    expired: list[MemberOfGroup],
+    report: Advanced,
+) -> Steps[None]:
+    """Move the clock from deadline to deadline, and have happen what falls due at each.
+
+    `expired` gets the members that are sent away.
+    """
     groups = broker.services.group_coordinator.interventions
-    if groups.next_time() <= clock.time():
-        for group_id, member_id in groups.expire_due():
-            report.expired_members.append(member_id)
-            report.fired.append(
-                Due(clock.now_ms(), f"member {member_id} of group {group_id} was let go")
-            )
+    for _ in range(_MOST_STEPS):
+        queues = broker.services.share.opened_partitions
+        now = clock.time()
+        due = groups.next_time()
+        if queues is not None:
+            due = min(due, queues.next_lock_time())
+        if due > target:
+            break
+        if due > now:
+            clock.step(due - now)
+        yield from _expire(broker, clock, expired, report)
+    clock.forward(max(0.0, target - clock.time()))
+    yield from _expire(broker, clock, expired, report)
+
+
+def _with_others_after(groups: Interventions, target: float, steps: Steps[None]) -> Steps[None]:
+    """The same steps of a jump. Members that are heard of in between are so after it."""
+    for _ in steps:
+        with groups.passing(target):
+            yield
+
+
+def _expire(
+    broker: Broker, clock: ClusterClock, expired: list[MemberOfGroup], report: Advanced
+) -> Steps[None]:
+    groups = broker.services.group_coordinator.interventions
+    while groups.next_time() <= clock.time():
+        groups.expire_due()
+        yield
+    for group_id, member_id in sorted(set(expired)):
+        report.expired_members.append(member_id)
+        report.fired.append(
+            Due(clock.now_ms(), f"member {member_id} of group {group_id} was let go")
+        )
+    expired.clear()
     queues = broker.services.share.opened_partitions
-    if queues is not None and queues.next_lock_time() <= clock.time():
-        report.fired += [
-            Due(clock.now_ms(), f"{lock_named(queues, lock)} ran out")
-            for lock in queues.locks(until=clock.time())
-            if lock.at <= clock.time()
-        ]
+    if queues is None or queues.next_lock_time() > clock.time():
+        return
+    report.fired += [
+        Due(clock.now_ms(), f"{lock_named(queues, lock)} ran out")
+        for lock in queues.locks(until=clock.time())
+        if lock.at <= clock.time()
+    ]
+    while queues.next_lock_time() <= clock.time():
         queues.release_due()
+        yield
 
 
 async def _do_jobs(broker: Broker, clock: ClusterClock, report: Advanced) -> None:

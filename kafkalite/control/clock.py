@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Final
 
 import trio
 
@@ -26,6 +27,8 @@ class ClusterClock:
         self._left_over_ms = 0.0
         self._stands_at: tuple[int, float] | None = None
         self._subscribers: list[Callable[[], None]] = []
+        self.jump: Final = trio.StrictFIFOLock()
+        """Held while time jumps, which takes several turns: there is one jump at a time."""
 
     def now_ms(self) -> int:
         """Kind A: milliseconds since the epoch."""

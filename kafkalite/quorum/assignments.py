@@ -75,10 +75,13 @@ class Assignments:
         try:
             answer = await self._channel.ask(request, timeout_seconds=REQUEST_TIMEOUT_SECONDS)
         except NoController as error:
-            logger.info("directories not told: %s", error)
+            logger.info("the directories of replicas are not reported yet: %s", error)
             return False
         if answer.error_code:
-            logger.info("directories not told: %s", ErrorCode(answer.error_code).name)
+            logger.info(
+                "the directories of replicas are not reported yet: %s",
+                ErrorCode(answer.error_code).name,
+            )
             return False
         refused = _refused(answer.directories)
         for key, directory_id in told.items():

@@ -141,7 +141,9 @@ class Lifecycle:
             if self._wants_shutdown:
                 stops_at = min(stops_at, trio.current_time() + _SHUTDOWN_PATIENCE_SECONDS)
                 if trio.current_time() >= stops_at:
-                    logger.warning("the controllers did not let this broker go: it goes")
+                    logger.warning(
+                        "the controllers do not let this broker stop: it stops all the same"
+                    )
                     self._end()
                     return
             with trio.move_on_after(wait_seconds):
@@ -172,11 +174,11 @@ class Lifecycle:
                 self.heartbeat(), timeout_seconds=self._heartbeat_seconds
             )
         except NoController as error:
-            logger.info("no heartbeat: %s", error)
+            logger.info("heartbeat not answered: %s", error)
             return 0.0
         if answer.error_code == ErrorCode.STALE_BROKER_EPOCH:
             # The registration is gone or replaced: this broker registers again.
-            logger.warning("the controllers have lost this broker's registration: once more")
+            logger.warning("the controllers do not know this broker any more: registering again")
             await self._register()
             return 0.0
         if answer.error_code:

@@ -61,7 +61,7 @@ class Step(Enum):
 
 
 class Refused(Exception):
-    """The quorum is not ours: it will not let this broker in."""
+    """The quorum is not ours, or not any more what it was."""
 
 
 class Committed(NamedTuple):
@@ -130,7 +130,11 @@ class Observer:
         )
 
     def fetched(self, answer: FetchResponse) -> Step:
-        """Take in an answer. Raises Refused, and KafkaError(CORRUPT_MESSAGE)."""
+        """Take in an answer. Raises Refused, and KafkaError(CORRUPT_MESSAGE).
+
+        A snapshot that was begun before is not whole, and counts no more.
+        """
+        self.wanted_snapshot = None
         if answer.error_code:
             return self._refused(answer.error_code)
         data = answer.responses[0].partitions[0]
@@ -170,8 +174,12 @@ class Observer:
     def _truncate(self, diverging: EpochEndOffset) -> None:
         if diverging.end_offset < self._committed_end:
             # Kafka gives up here. Nothing is on our disk: all of it can be read again.
+            lost = f"offsets {diverging.end_offset} to {self._committed_end - 1}"
             self._start_again()
-            return
+            raise Refused(
+                f"the controllers have lost metadata that they had committed, {lost}: "
+                "what is left is read again, and a restart of this broker forgets the rest"
+            )
         batches = self._batches
         while batches and (
             batches[-1].last_offset >= diverging.end_offset

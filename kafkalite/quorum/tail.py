@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import cycle
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import trio
@@ -42,7 +41,8 @@ class MetadataTail:
         self.failure: str | None = None
         self.has_failed = trio.Event()
         self._observer = observer
-        self._bootstrap = cycle(bootstrap)
+        self._bootstrap = bootstrap
+        self._places = self._all_places()
         self._publish = publish
         self._link = Link("kafkalite-metadata", connect)
         self._complaints: set[str] = set()
@@ -53,10 +53,18 @@ class MetadataTail:
         """Follow the quorum. Ends only when it is cancelled."""
         try:
             while True:
-                await self._follow(self._observer.leader_address or next(self._bootstrap))
+                await self._follow(self._observer.leader_address or next(self._places))
                 await trio.sleep(_BACKOFF_SECONDS)
         finally:
             await self._link.close()
+
+    def _all_places(self) -> Iterator[Address]:
+        """The controllers to ask who leads, for ever: those of the config, then those that led.
+
+        The config may name some of them only, which may all be gone (KIP-853).
+        """
+        while True:
+            yield from dict.fromkeys((*self._bootstrap, *self._observer.controllers.values()))
 
     async def _follow(self, address: Address) -> None:
         """Ask one controller as long as it is the one to ask."""

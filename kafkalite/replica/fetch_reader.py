@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from kafkalite.config import RACK_AWARE_SELECTOR
 from kafkalite.log.leader_epochs import UNDEFINED_EPOCH
 from kafkalite.log.open_files import close_slices
-from kafkalite.replica.fetch_sessions import NO_REPLICA, FetchTarget, PartitionResponses
+from kafkalite.replica.fetch_target import NO_REPLICA, FetchTarget, PartitionResponses
 from kafkalite.replica.partition import is_isolation_level, is_read_committed
 from kafkalite.requests.context import RequestContext
 from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE
@@ -253,7 +253,9 @@ class FetchReader:
                 self.must_respond = True
                 return _without_records(target, partition, NOT_TOLD, preferred)
         size = min(max_bytes, partition_max_bytes)
-        if size < 0 and offset < log.log_end_offset:
+        if size < 0 and log.log_start_offset <= offset < partition.read_limit(
+            committed_only=self._committed_only
+        ):
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)  # LogSegment.read
         result = partition.read(
             offset,

@@ -22,18 +22,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
+from kafkalite.replica.fetch_target import (
+    DroppedTargets,
+    FetchTarget,
+    PartitionResponse,
+    TargetKey,
+    key_of,
+)
 from kafkalite.requests.slices import Steps, cut, release_dict
 from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from kafkalite.wire.messages.fetch import FetchPartitionRow, FetchRequestRow, PartitionDataRow
+    from kafkalite.wire.messages.fetch import FetchRequestRow
 
 NO_SESSION_ID: Final = 0
 FIRST_EPOCH: Final = 0
 FINAL_EPOCH: Final = -1
 _NO_SESSION_YET: Final = (FIRST_EPOCH, FINAL_EPOCH)
-NO_REPLICA: Final = -1
 _MAX_EPOCH: Final = 2**31 - 1
 REPLICA_STATE_SINCE: Final = 15
 _PARTS: Final = 8
@@ -41,58 +47,10 @@ _PARTS: Final = 8
 # a larger one (Kafka: min.incremental.fetch.session.eviction.ms).
 EVICTION_SECONDS: Final = 120.0
 
-TargetKey = tuple[str | UUID, int]
-
 
 def next_epoch(epoch: int) -> int:
     """The epoch of a session's next request; the one after the last is 1."""
     return epoch + 1 if epoch < _MAX_EPOCH else 1
-
-
-class FetchTarget:
-    """One partition that is fetched: where from, and what its client was last told about it."""
-
-    __slots__ = (
-        "index",
-        "known_as",
-        "told_high_watermark",
-        "told_log_start_offset",
-        "topic",
-        "topic_id",
-        "wanted",
-    )
-
-    def __init__(self, topic: str, topic_id: UUID, index: int, wanted: FetchPartitionRow) -> None:
-        self.topic = topic
-        self.topic_id = topic_id
-        self.index = index
-        self.wanted = wanted
-        self.told_high_watermark = -1
-        self.told_log_start_offset = -1
-        # The name, if the client gives an id: a session says that the topic is gone.
-        self.known_as = ""
-
-    def must_tell(self, row: PartitionDataRow) -> bool:
-        """True if an incremental response has to carry `row`."""
-        _, code, high_watermark, _, log_start_offset, diverging, _, _, _, replica, records = row
-        return (
-            bool(records)
-            or high_watermark != self.told_high_watermark
-            or log_start_offset != self.told_log_start_offset
-            or code != 0
-            or replica != NO_REPLICA
-            or diverging[0] >= 0
-        )
-
-    def remember(self, row: PartitionDataRow) -> None:
-        """The client is told what `row` says."""
-        # After an error the partition has to be mentioned again when the error is gone.
-        self.told_high_watermark = -1 if row[1] else row[2]
-        self.told_log_start_offset = row[4]
-
-
-PartitionResponse = tuple[FetchTarget, "PartitionDataRow"]
-PartitionResponses = list[PartitionResponse]
 
 
 @dataclass(slots=True)
@@ -110,7 +68,7 @@ class FetchSession:
     def update(self, wanted: Sequence[FetchTarget]) -> None:
         """Add and change partitions as an incremental request says."""
         for target in wanted:
-            key = _key(target, self.uses_topic_ids)
+            key = key_of(target, self.uses_topic_ids)
             self.targets.setdefault(key, target).wanted = target.wanted
 
     def forget(self, name: str, topic_id: UUID, indexes: Sequence[int]) -> None:
@@ -172,7 +130,7 @@ class OpeningFetch(FetchContext):
     def remember(self, told: Sequence[PartitionResponse]) -> None:
         for target, row in told:
             target.remember(row)
-            self._told[_key(target, self._uses_topic_ids)] = target
+            self._told[key_of(target, self._uses_topic_ids)] = target
 
     def finish(self) -> int:
         return self._cache.open(
@@ -202,7 +160,7 @@ class IncrementalFetch(FetchContext):
             target.remember(row)
             if row[10]:
                 # To the end of the line, so that a small max_bytes does not starve the others.
-                key = _key(target, session.uses_topic_ids)
+                key = key_of(target, session.uses_topic_ids)
                 if session.targets.pop(key, None) is not None:
                     session.targets[key] = target
 
@@ -247,6 +205,7 @@ class FetchSessionCache:
         # Least recently used first.
         self._parts: list[dict[int, FetchSession]] = [{} for _ in range(part_count)]
         self._turns = 0
+        self._dropped = DroppedTargets()
 
     def __len__(self) -> int:
         return sum(map(len, self._parts))
@@ -268,6 +227,7 @@ class FetchSessionCache:
         """The partitions this request fetches. Raises KafkaError with FETCH_SESSION_ID_NOT_FOUND,
         INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR or UNKNOWN_SERVER_ERROR.
         """
+        self._dropped.free_some()
         targets = [
             FetchTarget(topic, topic_id, wanted[0], wanted)
             for topic, topic_id, partitions in request[9]
@@ -285,6 +245,7 @@ class FetchSessionCache:
 
     def beginning(self, request: FetchRequestRow, api_version: int) -> Steps[FetchContext]:
         """`begin` in slices. Meanwhile the session is in no epoch that a request can have."""
+        self._dropped.free_some()
         is_first = request[8] in _NO_SESSION_YET
         session = None if is_first else self._session_of(request, api_version)
         if session is not None:
@@ -314,7 +275,9 @@ class FetchSessionCache:
     def _begin(
         self, request: FetchRequestRow, api_version: int, targets: Sequence[FetchTarget]
     ) -> FetchContext:
-        self._part_of(request[7]).pop(request[7], None)
+        part = self._part_of(request[7])
+        if request[7] in part:
+            self._drop(part, request[7])
         if request[8] == FINAL_EPOCH:
             return FetchContext(targets)
         replica_id = request[1] if api_version < REPLICA_STATE_SINCE else request[2][0]
@@ -357,6 +320,7 @@ class FetchSessionCache:
         self._turns += 1
         part = self._parts[index]
         if not self._make_place(part, len(targets), is_of_broker):
+            self._dropped.add(targets)
             return NO_SESSION_ID
         session_id = NO_SESSION_ID
         while session_id == NO_SESSION_ID or session_id in part:
@@ -364,6 +328,9 @@ class FetchSessionCache:
         now = self._clock()
         part[session_id] = FetchSession(session_id, uses_topic_ids, is_of_broker, now, now, targets)
         return session_id
+
+    def _drop(self, sessions: dict[int, FetchSession], session_id: int) -> None:
+        self._dropped.add(sessions.pop(session_id).targets)
 
     def _make_place(
         self, sessions: dict[int, FetchSession], partition_count: int, is_of_broker: bool
@@ -376,7 +343,7 @@ class FetchSessionCache:
         now = self._clock()
         oldest = next(iter(sessions.values()))
         if now - oldest.used_at > EVICTION_SECONDS:
-            del sessions[oldest.session_id]
+            self._drop(sessions, oldest.session_id)
             return True
         evictable = [
             ((each.is_of_broker, len(each.targets)), each)
@@ -386,7 +353,7 @@ class FetchSessionCache:
         value, smallest = min(evictable, key=lambda found: found[0], default=(None, None))
         if value is None or smallest is None or value > (is_of_broker, partition_count):
             return False
-        del sessions[smallest.session_id]
+        self._drop(sessions, smallest.session_id)
         return True
 
 
@@ -394,7 +361,3 @@ def _each_once(targets: list[FetchTarget]) -> list[FetchTarget]:
     """One target for each partition: the last one, if it is named twice."""
     once = {(target.topic, target.topic_id, target.index): target for target in targets}
     return targets if len(once) == len(targets) else list(once.values())
-
-
-def _key(target: FetchTarget, uses_topic_ids: bool) -> TargetKey:
-    return (target.topic_id if uses_topic_ids else target.topic, target.index)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafkalite.log.open_files import close_slices
 from kafkalite.replica.fetch_reader import NOT_TOLD, FetchReader
-from kafkalite.replica.fetch_sessions import NO_REPLICA, FetchTarget, PartitionResponses
+from kafkalite.replica.fetch_target import NO_REPLICA, FetchTarget, PartitionResponses
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.replicated_partition import ReplicatedPartition
 from kafkalite.replication import replica_fetch

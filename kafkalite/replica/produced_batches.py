@@ -143,7 +143,7 @@ def each_once(
                 if index not in last:
                     last[index] = records
                     continue
-                before, after = (_shape_error(each, api_version) for each in (last[index], records))
+                before, after = (shape_error(each, api_version) for each in (last[index], records))
                 if error := after or before:
                     malformed.setdefault((name, topic_id), {})[index] = error
                 if before is not None or after is None:
@@ -161,7 +161,8 @@ def each_once(
     return rows, malformed
 
 
-def _shape_error(records: InMemory | None, api_version: int) -> KafkaError | None:
+def shape_error(records: InMemory | None, api_version: int) -> KafkaError | None:
+    """The error of `check_shape`, if there is one."""
     try:
         check_shape(records, api_version)
     except KafkaError as error:
@@ -231,7 +232,7 @@ def fails_the_request(
         _, _, partitions = choose(topic)
         for some in cut(partitions):
             for _, records in some:
-                error = _shape_error(records, api_version)
+                error = shape_error(records, api_version)
                 if error is not None and error.code is ErrorCode.UNKNOWN_SERVER_ERROR:
                     return True
             yield

@@ -190,11 +190,6 @@ class Topics:
                 if error.code is not ErrorCode.COORDINATOR_NOT_AVAILABLE:  # it is on its way
                     self._trouble.failed(error)
 
-    def delete(self, topic_ids: Iterable[UUID]) -> None:
-        """The same as `deleting`, now. Raises KafkaError."""
-        for error in at_once(self.deleting(topic_ids)).values():
-            raise error
-
     def deleting(self, topic_ids: Iterable[UUID]) -> WaitingSteps[dict[UUID, KafkaError]]:
         """Delete topics that exist. Errors are of those that stay: no metadata can be written."""
         return self.changes.do(deleting(self._cluster, self._logs, self._by_id, topic_ids))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator, Sequence
 from heapq import merge
@@ -15,6 +14,7 @@ import trio
 
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.disk_threads import finished, in_disk_thread
+from kafkalite.requests.full_collections import without_full_collections
 from kafkalite.requests.slice_turn import slice_turn, undivided
 from kafkalite.wire.rows import LargeResponse
 from kafkalite.wire.schema import FIELDS, KeptRow, Shape, fields_of
@@ -38,6 +38,8 @@ AT_ONCE: Final = 256
 _IN_ONE_STEP: Final = 8
 # The elements of smaller frames are not counted: there cannot be many.
 COUNTED_FROM_BYTES: Final = 4096
+# A name of 32 KB takes 8 microseconds to look up, where others take one or two.
+_LARGE_BYTES: Final = 1 << 20
 _RELEASED_AT_ONCE: Final = 512
 _with_lists: Final[dict[type[Any], list[tuple[str, bool, bool]]]] = {}
 _have_lists: Final[dict[type[Any], bool]] = {}
@@ -48,22 +50,19 @@ _LEVELS: Final = 2
 _COPIED_AT_ONCE: Final = 4096
 # Elements of all lists of a response that is built at once.
 _MOST_WITHIN: Final = 4 * AT_ONCE
-_NEVER: Final = 1_000_000
 
 
 def is_long(
-    context: RequestContext,
-    topics: Sequence[tuple[Any, ...]],
-    most: int = AT_ONCE,
-    most_bytes: float = inf,
+    context: RequestContext, topics: Sequence[tuple[Any, ...]], most: int = AT_ONCE
 ) -> bool:
-    """True if a request is to be handled in slices: if it has more than `most` elements, or bytes.
+    """True if a request is to be handled in slices: if it has more than `most` elements.
 
-    `topics` are rows that end with a list.
+    `topics` are rows that end with a list. A large request may have long names: AT_ONCE are many.
     """
-    size = context.request_bytes
-    if not COUNTED_FROM_BYTES <= size <= most_bytes:
-        return size > most_bytes
+    if (size := context.request_bytes) < COUNTED_FROM_BYTES:
+        return False
+    if size > _LARGE_BYTES:
+        most = AT_ONCE
     return len(topics) > most or sum(len(topic[-1]) for topic in topics) > most
 
 
@@ -222,10 +221,8 @@ async def in_slices_of_task(steps: WaitingSteps[T]) -> T:
             await turn.take()
             try:
                 wait = _slice(steps, SLICE_SECONDS)
-                # The collector counts what is made, less what is freed: where others free much,
-                # young objects pile up, and it goes through all of them at once.
                 if wait is None:
-                    gc.collect(1)
+                    without_full_collections.collect_young()
                     await turn.let_others()
             except StopIteration as done:
                 await turn.let_others()
@@ -373,28 +370,3 @@ def release_dict(values: dict[Any, Any]) -> Steps[None]:
         for _ in range(min(len(values), _RELEASED_AT_ONCE)):
             values.popitem()
         yield
-
-
-class _WithoutFullCollections:
-    """While huge requests are handled, the garbage collector does not go through all objects.
-
-    It would do so again and again, as there are more and more of them, and take 100 ms each time.
-    """
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._thresholds = gc.get_threshold()
-
-    def __enter__(self) -> None:
-        if not self._depth:
-            self._thresholds = gc.get_threshold()
-            gc.set_threshold(*self._thresholds[:2], _NEVER)
-        self._depth += 1
-
-    def __exit__(self, *_: object) -> None:
-        self._depth -= 1
-        if not self._depth:
-            gc.set_threshold(*self._thresholds)
-
-
-without_full_collections: Final = _WithoutFullCollections()

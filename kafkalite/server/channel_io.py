@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from ssl import SSLError
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.log.log_state import ERRORS_OF_A_FILE, PASSING_ERRORS
@@ -30,7 +29,7 @@ _ERRORS_HERE: Final = (
 
 def _is_from_here(error: OSError) -> bool:
     # The numbers of TLS errors are OpenSSL's own.
-    return error.errno in _ERRORS_HERE and not isinstance(error, SSLError)
+    return error.errno in _ERRORS_HERE and type(error).__module__ != "ssl"
 
 
 def receive(transport: Transport, channel: Channel) -> None:

@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from time import thread_time
 from typing import TYPE_CHECKING, Any, Final
 
+from kafkalite.requests.full_collections import without_full_collections
+
 if TYPE_CHECKING:
     from kafkalite.replica.topics import Topics
 
@@ -56,9 +58,11 @@ def short_collections() -> Generator[None]:
     middle = _YOUNGER_COLLECTIONS if sys.version_info < (3, 14) else thresholds[1]
     gc.set_threshold(_YOUNG_OBJECTS, middle, _YOUNGER_COLLECTIONS)
     gc.callbacks.append(watch.see)
+    without_full_collections.are_short = True
     try:
         yield
     finally:
+        without_full_collections.are_short = False
         gc.callbacks.remove(watch.see)
         gc.set_threshold(*thresholds)
 

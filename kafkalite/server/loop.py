@@ -174,7 +174,7 @@ class Loop:
         last: Watched | None = None
         since = began
         joined = self.joined_writes
-        joined.is_open = True
+        joined.is_open = len(ready) > 1
         for index, (fileno, _) in enumerate(ready):
             last = self.serving = self._watched.get(fileno)
             is_answered = last is not None and last.ready(now)

@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
+from pyspark.errors import PySparkAttributeError, PySparkNotImplementedError
 from pyspark.sql import DataFrame
 
 from kafkalite.spark.client import Client, TopicPartition
@@ -89,9 +90,7 @@ def exactly_once(
             given["topic"] = topic
         checked = write_options(given, frame.columns, overwrite=False)
         check_types(frame.schema)
-        query = query_id or frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
-        if not query:
-            raise SparkSourceError("no query id: use it in foreachBatch, or give query_id")
+        query = query_id or _query_of(frame)
         with Client(bootstrap) as client:
             client.create_topic(NOTES, 1, configs={"cleanup.policy": "compact"})
             transaction = Transaction.begin(client, f"kafkalite-{query}", transaction_timeout_ms)
@@ -111,6 +110,16 @@ def exactly_once(
             on_step("committed")
 
     return write
+
+
+def _query_of(frame: DataFrame) -> str:
+    """The query's id, as Spark tells it to `foreachBatch`. Raises SparkSourceError."""
+    query: str | None = None
+    with suppress(PySparkAttributeError, PySparkNotImplementedError):  # Spark Connect has none
+        query = frame.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
+    if not query:
+        raise SparkSourceError("no query id: use it in foreachBatch, or give query_id")
+    return query
 
 
 def last_batch(client: Client, query_id: str) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 from kafkalite.spark.client import FETCH_BYTES, TopicPartition
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.errors import SparkSourceError
+from kafkalite.spark.local_path import local_path
 from kafkalite.wire.api_keys import EARLIEST, LATEST
 
 _SUBSCRIPTIONS = ("subscribe", "assign", "subscribePattern")
@@ -158,7 +159,7 @@ def read_options(given: Mapping[str, str], *, streaming: bool) -> ReadOptions:
 def _places(options: Options) -> tuple[str | None, tuple[Path, ...]]:
     bootstrap = options.text("kafka.bootstrap.servers") or None
     path = options.text("path")
-    paths = tuple(Path(each.strip()) for each in (path or "").split(",") if each.strip())
+    paths = tuple(local_path(each.strip()) for each in (path or "").split(",") if each.strip())
     if bootstrap is None and not paths:
         raise SparkSourceError(
             "say where the records are: option kafka.bootstrap.servers (a broker), path (its data "

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from kafkalite.spark.segment_reader import offset_for_timestamp, read_partition
 from kafkalite.wire.api_keys import EARLIEST, LATEST
 
 _INTERNAL = ("__consumer_offsets", "__transaction_state", "__share_group_state")
+NONE_KNOWN: Mapping[TopicPartition, int] = MappingProxyType({})
 
 
 class Access(Protocol):
@@ -32,9 +34,15 @@ class Access(Protocol):
         ...
 
     def bounds(
-        self, partitions: Iterable[TopicPartition], isolation: Isolation
+        self,
+        partitions: Iterable[TopicPartition],
+        isolation: Isolation,
+        known_ends: Mapping[TopicPartition, int] = NONE_KNOWN,
     ) -> dict[TopicPartition, Bounds]:
-        """The bounds of what may be read. Partitions that are not there are left out."""
+        """The bounds of what may be read. Partitions that are not there are left out.
+
+        What lies before `known_ends` was committed: if it is there, it may be read.
+        """
         ...
 
     def offsets_for_times(
@@ -74,7 +82,10 @@ class NetworkAccess:
         return sorted((topic, each) for topic, numbers in found.items() for each in numbers)
 
     def bounds(
-        self, partitions: Iterable[TopicPartition], isolation: Isolation
+        self,
+        partitions: Iterable[TopicPartition],
+        isolation: Isolation,
+        known_ends: Mapping[TopicPartition, int] = NONE_KNOWN,
     ) -> dict[TopicPartition, Bounds]:
         wanted = list(partitions)
         while wanted:
@@ -157,14 +168,18 @@ class DirectoryAccess:
         return sorted(each for each in found if each[0] in wanted)
 
     def bounds(
-        self, partitions: Iterable[TopicPartition], isolation: Isolation
+        self,
+        partitions: Iterable[TopicPartition],
+        isolation: Isolation,
+        known_ends: Mapping[TopicPartition, int] = NONE_KNOWN,
     ) -> dict[TopicPartition, Bounds]:
         there = self._look()
         found: dict[TopicPartition, Bounds] = {}
         for each in partitions:
             if each in there:
                 with suppress(UnknownTopic):  # it was deleted just now
-                    found[each] = replicas.bounds(there[each], *each, isolation)
+                    known = known_ends.get(each, 0)
+                    found[each] = replicas.bounds(there[each], *each, isolation, known_end=known)
         return found
 
     def offsets_for_times(
@@ -202,7 +217,10 @@ class DirectoryOfBroker(DirectoryAccess):
         return self._broker.partitions(topics)
 
     def bounds(
-        self, partitions: Iterable[TopicPartition], isolation: Isolation
+        self,
+        partitions: Iterable[TopicPartition],
+        isolation: Isolation,
+        known_ends: Mapping[TopicPartition, int] = NONE_KNOWN,
     ) -> dict[TopicPartition, Bounds]:
         return self._broker.bounds(partitions, isolation)
 

@@ -78,8 +78,11 @@ def bounds(
     topic: str,
     partition: int,
     isolation: Isolation = Isolation.READ_UNCOMMITTED,
+    *,
+    known_end: int = 0,
 ) -> Bounds:
-    """The offsets of a partition that may be read; `data_dirs` as `find_replicas` has them.
+    """The offsets of a partition that may be read; `data_dirs` as `find_replicas` has them, and
+    `known_end` was committed when they were last asked.
 
     The replica that is read may hear last what is committed, and the end must not go back with it.
     Raises NotADataDirectory, UnknownTopic, DamagedLog.
@@ -90,12 +93,12 @@ def bounds(
         topic_id = data_directory.topic_id_of(first, topic, partition)
         runs = is_held(first)
         known_ends = [
-            known_end
-            for each, known_end in zip(others, known_ends, strict=True)
+            end
+            for each, end in zip(others, known_ends, strict=True)
             # A stopped replica may have missed an unclean election among those that run.
             if (not runs or is_held(each))
             and data_directory.topic_id_of(each, topic, partition) == topic_id
         ]
     return data_directory.bounds(
-        first, topic, partition, isolation, known_end=max(known_ends, default=0)
+        first, topic, partition, isolation, known_end=max([known_end, *known_ends])
     )

@@ -146,11 +146,11 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, dict[str, int]]:
         begin = from_json(start)
-        end = self._latest()
+        end = self._not_back(begin, self._latest())
         if self._target is not None:
             self._check_target(end)
             end = {
-                **self._target,
+                **self._not_back(begin, self._target),
                 **{each: begin[each] for each in begin.keys() - self._target.keys()},
             }
         if isinstance(limit, ReadMaxRows):
@@ -161,6 +161,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 limit.max_rows, starts, {k: v for k, v in end.items() if k in starts}
             )
         return to_json(end)
+
+    def _not_back(self, begin: Offsets, end: Offsets) -> Offsets:
+        """The end, not before where the query is, if the log still reaches there: a broker that was
+        killed and comes back says in its files what it knows to be committed some seconds later."""
+        back = {each: at for each, at in begin.items() if end.get(each, at) < at}
+        if not back:
+            return end
+        found = self._way.bounds(back, self._options.isolation, back)
+        reached = {each: min(back[each], at.end_offset) for each, at in found.items()}
+        return {**end, **{each: max(end[each], at) for each, at in reached.items()}}
 
     def _check_target(self, end: Offsets) -> None:
         """An AvailableNow run fixes its end when it begins: what it promised must stay."""

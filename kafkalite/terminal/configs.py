@@ -95,7 +95,11 @@ def configs(
         from kafkalite.terminal import resources  # few ask for them
 
         resource = resources.loggers_of(name) if kind is _LOGGER else resources.BROKER_DEFAULTS
-        out.rows(resources.resource_configs(kafka, resource, changes), _COLUMNS, _NOTHING_SET)
+        rows = resources.resource_configs(kafka, resource, changes)
+        if changes and kind is _LOGGER and not is_all:  # there are dozens of others
+            changed = dict(changes)
+            rows = [row for row in rows if row["name"] in changed]
+        out.rows(rows, _COLUMNS, _NOTHING_SET)
         return
     if changes:
         entries = [_entry(*each) for each in changes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafkalite.group_coordinator import java_hash as module
 from kafkalite.group_coordinator.java_hash import java_hash
 
 
@@ -24,3 +25,10 @@ from kafkalite.group_coordinator.java_hash import java_hash
 )
 def test_the_hash_is_that_of_java(text: str, expected: int) -> None:
     assert java_hash(text) == expected
+
+
+def test_long_texts_are_not_kept() -> None:
+    """The cache has room for as many texts as would fill the memory if they were long."""
+    kept = module._kept.cache_info().currsize
+    assert java_hash("a" * 32_767) == java_hash("a" * 32_767) > 0
+    assert module._kept.cache_info().currsize == kept

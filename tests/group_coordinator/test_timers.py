@@ -65,6 +65,21 @@ def test_a_deadline_that_is_put_off_comes_later() -> None:
     assert clock.go_to(12) == ["session"]
 
 
+def test_timers_set_while_time_passes_in_steps_begin_at_its_end() -> None:
+    """But for those that expire on the way."""
+    clock = Clock()
+    soon, later = clock.timer("soon"), clock.timer("later")
+    clock.timers.set(soon, 10)
+    clock.timers.set(later, 60)
+    clock.timers.passing_until = 50
+    clock.now = 9
+    for timer in (soon, later, clock.timer("new")):
+        clock.timers.set(timer, 20)
+    assert clock.go_to(10) == ["soon"]
+    assert clock.go_to(69) == []
+    assert sorted(clock.go_to(70)) == ["later", "new"]
+
+
 def test_a_deadline_that_is_brought_forward_comes_once() -> None:
     clock = Clock()
     timer = clock.timer("x")

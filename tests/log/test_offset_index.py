@@ -86,8 +86,8 @@ def test_a_lookup_begins_at_the_last_entry_before(index: OffsetIndex, is_on_disk
 
 
 def test_the_first_entry_behind_a_position(index: OffsetIndex) -> None:
-    found = [index.offset_behind(position) for position in (0, 500, 501, 4000, 4001)]
-    assert found == [102, 102, 110, 140, None]
+    found = [index.offset_behind(position) for position in (0, 499, 500, 501, 4000, 4001)]
+    assert found == [102, 102, 110, 110, 140, None]
 
 
 @pytest.mark.parametrize(("offset", "left"), [(141, 3), (140, 2), (111, 2), (110, 1), (100, 0)])

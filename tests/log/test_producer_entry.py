@@ -22,7 +22,7 @@ def batch(
 
 def test_a_new_producer_has_no_batch() -> None:
     entry = ProducerEntry(7)
-    assert (entry.last_sequence, entry.last_offset, entry.last_offset_delta) == (-1, -1, 0)
+    assert (entry.last_sequence, entry.last_offset) == (-1, -1)
     assert (entry.producer_epoch, entry.coordinator_epoch, entry.last_timestamp) == (-1, -1, -1)
     assert entry.transaction_first_offset is None
 
@@ -31,7 +31,7 @@ def test_the_last_batch_is_told() -> None:
     entry = ProducerEntry(7)
     entry.appended(batch(0, 3, max_timestamp=100), 50)
     entry.appended(batch(3, 2, max_timestamp=90), 60)
-    assert (entry.last_sequence, entry.last_offset, entry.last_offset_delta) == (4, 61, 1)
+    assert (entry.last_sequence, entry.last_offset) == (4, 61)
     assert entry.last_timestamp == 90
     assert [(b.first_sequence, b.first_offset) for b in entry.batches] == [(0, 50), (3, 60)]
 

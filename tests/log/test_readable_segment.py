@@ -13,7 +13,8 @@ from kafkalite.log.readable_segment import FoundRecord
 from kafkalite.log.segment import LogSegment
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.record_batch import Record, build_batch
+from kafkalite.wire.record_batch import HEADER_BYTES, Record, build_batch, pack_batch
+from kafkalite.wire.record_format import write_record
 
 BASE = 1000
 # Base offset and number of records of each batch; there are holes.
@@ -144,6 +145,55 @@ def test_the_first_record_that_is_not_earlier(
     segment: LogSegment, timestamp: int, from_offset: int, found: tuple[int, int] | None
 ) -> None:
     assert segment.find_timestamp(timestamp, from_offset) == (found and (*found, -1))
+
+
+def test_a_record_before_what_is_odd_is_found(tmp_path: Path) -> None:
+    """Apache Kafka reads a batch no further than to the record."""
+    segment = LogSegment.create(tmp_path, 0, OpenFiles(), now_ms=0)
+    records = [Record(timestamp=1000 + each, value=b"v") for each in range(3)]
+    whole = build_batch(records, compression=Compression.LZ4)
+    data = bytearray(whole + whole[HEADER_BYTES:][:10])
+    struct.pack_into(">i", data, 8, len(data) - 12)
+    segment.append(b"", bytes(data), len(data), 0, 2, 1002, 100)
+    assert segment.find_timestamp(1001, 0) == FoundRecord(1001, 1, -1)
+
+
+def test_only_the_first_batch_with_the_largest_timestamp_counts(tmp_path: Path) -> None:
+    """A client may say so of a batch that has no such record."""
+    segment = LogSegment.create(tmp_path, 0, OpenFiles(), now_ms=0)
+    for offset, delta in enumerate((0, 500)):
+        records = bytearray()
+        write_record(records, delta, 0, None, b"v", [])
+        data = pack_batch(
+            bytes(records),
+            base_offset=offset,
+            last_offset_delta=0,
+            record_count=1,
+            base_timestamp=1000,
+            max_timestamp=1500,
+        )
+        segment.append(b"", data, len(data), offset, offset, 1500, 100)
+    assert segment.find_timestamp(1500, 0) == FoundRecord(1500, 1, -1)
+    assert segment.find_largest() is None
+
+
+def test_a_time_beyond_the_end_of_time_is_long_ago(tmp_path: Path) -> None:
+    """A client's numbers wrap, and so do the broker's."""
+    end = 2**63 - 1
+    segment = LogSegment.create(tmp_path, 0, OpenFiles(), now_ms=0)
+    records = bytearray()
+    for offset, delta in enumerate((7, 0)):
+        write_record(records, delta, offset, None, b"v", [])
+    data = pack_batch(
+        bytes(records),
+        base_offset=0,
+        last_offset_delta=1,
+        record_count=2,
+        base_timestamp=end,
+        max_timestamp=end,
+    )
+    segment.append(b"", data, len(data), 0, 1, end, 100)
+    assert segment.find_timestamp(1, 0) == FoundRecord(end, 1, -1)
 
 
 def test_the_largest_timestamp_and_the_first(segment: LogSegment) -> None:

@@ -24,7 +24,7 @@ from kafkalite.wire.record_batch import (
     iterate_records,
     pack_batch,
 )
-from kafkalite.wire.record_format import MOST_HEADERS
+from kafkalite.wire.record_format import MOST_HEADERS, write_record
 from tests.log.very_many import FIRST_RECORD, MANY, longest_wait, record_with_headers
 
 NOW_MS = 1_700_000_000_000
@@ -160,6 +160,26 @@ def test_a_client_must_not_stamp() -> None:
     result = written(check(stamped))
     assert result.is_valid()
     assert result.timestamp_type is TimestampType.CREATE_TIME
+
+
+@pytest.mark.parametrize("codec", [Compression.NONE, Compression.GZIP])
+def test_times_beyond_the_end_of_time_wrap(codec: Compression) -> None:
+    """Java's numbers do: such a time is long ago, and younger than a limit at the end of time."""
+    end = 2**63 - 1
+    records = bytearray()
+    for offset, delta in enumerate((0, 7, 0)):
+        write_record(records, delta, offset, None, b"v", [])
+    sent = pack_batch(
+        compress(codec, bytes(records)),
+        base_offset=0,
+        last_offset_delta=2,
+        record_count=3,
+        base_timestamp=end,
+        max_timestamp=-1,
+        attributes=codec,
+    )
+    assert check(sent, LogConfig(message_timestamp_after_max_ms=end)).max_timestamp == end
+    assert refused(sent).code is ErrorCode.INVALID_TIMESTAMP
 
 
 @pytest.mark.parametrize(

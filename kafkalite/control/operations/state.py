@@ -77,7 +77,7 @@ async def reset(clusters: Clusters, cluster: ControlledCluster, request: Reset) 
         fill=None if request.to is None else clusters.filling(cluster, request.to),
         keeps_connections=request.connections == "keep",
     )
-    took_ms = (trio.current_time() - began) * 1000
+    took_ms = round((trio.current_time() - began) * 1000, 3)
     return WasReset(took_ms, was.topics, was.records, was.groups, kept)
 
 

@@ -110,5 +110,7 @@ class EndedSessions:
         try:
             release_all(share, key.member_id)
         except KafkaError as error:
-            _logger.warning("%s: not released: %s", share_key, error)
+            _logger.warning(
+                "share partition %s: what a member had is not released: %s", share_key, error
+            )
             self._partitions.drop_if_fenced(share_key, error)

@@ -149,7 +149,7 @@ class SharePartitions:
     async def run(self) -> None:
         """Let time pass: without this task, no lock ever runs out."""
         while True:
-            self._timers.expire_due(1)  # some locks of one share partition
+            self.release_due()
             with trio.CancelScope(deadline=self._next_time()) as self._nap:
                 await trio.sleep_forever()
 
@@ -305,8 +305,8 @@ class SharePartitions:
         return self._timers.next_time()
 
     def release_due(self) -> None:
-        """Release what was kept for too long."""
-        self._timers.expire_due()
+        """Release what was kept for too long: some locks of one share partition."""
+        self._timers.expire_due(1)
 
     def locks(self, until: float = NEVER) -> list[AcquisitionLock]:
         """Each time at which records of a member are released, the earliest first.
@@ -327,7 +327,9 @@ class SharePartitions:
         try:
             release_expired(opened.share)
         except KafkaError as error:
-            _logger.warning("%s: what was released is not stored: %s", opened.share.key, error)
+            _logger.warning(
+                "share partition %s: what was released is not stored: %s", opened.share.key, error
+            )
         deadline = opened.share.next_deadline()
         if deadline != NEVER and not opened.share.is_fenced:
             self._timers.set(opened.lock_timer, max(0.0, deadline - self.clock()))

@@ -30,9 +30,10 @@ from kafkalite.spark.audit.replicas import ReplicasTask
 from kafkalite.spark.audit.report import as_json, write_report
 from kafkalite.spark.data_directory import is_held
 from kafkalite.spark.errors import SparkSourceError
+from kafkalite.spark.local_path import local_path
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.jobs import run_parts, spark_session
-from kafkalite.spark.pipelines.stored import DataDirs, as_paths
+from kafkalite.spark.pipelines.stored import DataDirs, as_paths, check_is_apart
 from kafkalite.spark.replicas import find_replicas
 
 # The least end offset of a log that lost nothing.
@@ -111,6 +112,9 @@ def audit(
 
     Raises PipelineError: it is no data directory, or cannot be read.
     """
+    report = None if report_dir is None else local_path(report_dir).resolve()
+    if report is not None:
+        check_is_apart(report)
     with ExitStack() as stack:
         plan = plan_audit(data_dir, topics)
         session = stack.enter_context(spark_session(spark, master))
@@ -121,8 +125,8 @@ def audit(
         )
         result = judge(plan, [each for replicas in bar for each in replicas])
         result.seconds = time.perf_counter() - began
-    if report_dir is not None:
-        write_report(result, Path(report_dir))
+    if report is not None:
+        write_report(result, report)
     return result
 
 
@@ -166,9 +170,9 @@ class Plan:
 
 def plan_audit(data_dir: DataDirs, topics: Sequence[str] = ()) -> Plan:
     """A task for each partition. Raises PipelineError."""
-    paths = as_paths(data_dir)
     found = Findings()
     try:
+        paths = as_paths(data_dir)
         places = find_replicas(paths)
         directories = {path: _directory(path, len(paths) > 1, found) for path in paths}
     except (SparkSourceError, OSError) as error:

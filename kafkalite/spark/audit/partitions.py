@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import os
+import time
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kafkalite.log.checkpoints import CorruptCheckpoint, read_lines, read_topic_id
-from kafkalite.log.files import LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, Files
+from kafkalite.log.files import (
+    CLEANER_CHECKPOINT,
+    LEADER_EPOCH_CHECKPOINT,
+    PARTITION_METADATA,
+    Files,
+    parse_segment_file,
+)
 from kafkalite.spark.audit.batches import (
     Segment,
     check_epochs,
@@ -15,7 +23,7 @@ from kafkalite.spark.audit.batches import (
     check_offsets,
     read_segments,
 )
-from kafkalite.spark.audit.findings import Finding, Findings
+from kafkalite.spark.audit.findings import Finding, Findings, Severity
 from kafkalite.spark.audit.indexes import (
     check_indexes,
     check_snapshots,
@@ -23,8 +31,13 @@ from kafkalite.spark.audit.indexes import (
 )
 from kafkalite.spark.audit.producers import check_producers
 from kafkalite.spark.audit.records import RecordCheck
+from kafkalite.spark.data_directory import checkpoint
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.wire.record_batch import LOG_APPEND_TIME_FLAG
+
+_LOOKS: Final = 3
+_MOST_LOOKS: Final = 30
+_PAUSE_SECONDS: Final = 1.0
 
 
 @dataclass(slots=True)
@@ -87,15 +100,40 @@ class AuditTask:
     committed: int
 
     def run(self) -> tuple[PartitionAudit, list[Segment]]:
-        """The findings, and what was read. Raises PipelineError when the files cannot be read."""
-        try:
-            return self._run()
-        except FileNotFoundError as error:
-            if self.is_held:  # retention and compaction go on meanwhile
-                raise PipelineError(f"{self.path} changed while it was read; try again") from error
-            raise PipelineError(f"{self.path} cannot be read: {error}") from error
-        except OSError as error:
-            raise PipelineError(f"{self.path} cannot be read: {error}") from error
+        """The findings, and what was read. Raises PipelineError when the files cannot be read.
+
+        While a broker runs, retention and compaction go on, and a log's files are not all of one
+        moment. Damage is what several looks find in files that stayed.
+        """
+        task = self
+        steady = 0
+        for _ in range(_MOST_LOOKS):
+            try:
+                files = self._files()
+                audit, segments = task._run()
+                is_sound = all(each.severity is not Severity.DAMAGE for each in audit.findings)
+                if is_sound or not self.is_held:
+                    return audit, segments
+                steady += files.items() <= self._files().items()
+            except OSError as error:
+                if not isinstance(error, FileNotFoundError) or not self.is_held:
+                    raise PipelineError(f"{self.path} cannot be read: {error}") from error
+            else:
+                if steady == _LOOKS:
+                    return audit, segments
+            time.sleep(_PAUSE_SECONDS)
+            task = replace(self, clean_up_to=self._clean_up_to())
+        raise PipelineError(f"{self.path} changed while it was read; try again")
+
+    def _files(self) -> dict[str, int]:
+        """The segments' files: a name is another file when the cleaner has replaced it."""
+        with os.scandir(self.path) as entries:
+            return {each.name: each.inode() for each in entries if parse_segment_file(each.name)}
+
+    def _clean_up_to(self) -> int:
+        """The newest: the cleaner writes it when its segments are in place."""
+        found = checkpoint(self.path.parent, CLEANER_CHECKPOINT)
+        return max(self.clean_up_to, found.get((self.topic, self.partition), 0))
 
     def _run(self) -> tuple[PartitionAudit, list[Segment]]:
         findings = Findings(self.topic, self.partition, self.data_dir)

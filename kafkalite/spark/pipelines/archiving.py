@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import time
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from tqdm import tqdm
 from kafkalite.spark import digest
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.digest import milliseconds
+from kafkalite.spark.errors import OffsetOutOfRange
+from kafkalite.spark.local_path import local_path
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.jobs import run_parts, spark_session
 from kafkalite.spark.pipelines.manifest import (
@@ -33,7 +36,7 @@ from kafkalite.spark.pipelines.manifest import (
     sync_directory,
     topic_directory,
 )
-from kafkalite.spark.pipelines.stored import DataDirs, Reader, reader
+from kafkalite.spark.pipelines.stored import DataDirs, Reader, check_is_apart, reader
 from kafkalite.spark.pipelines.summary import Summary
 
 _LOCK: Final = "_lock"
@@ -67,26 +70,42 @@ class _Task:
     start: int
     end: int
     isolation: Isolation
+    allow_loss: bool
 
-    def run(self) -> list[ArchivedRange]:
-        """The range; several, one behind the other, where its records are large."""
+    def run(self) -> tuple[str, list[ArchivedRange]]:
+        """The folder of the files, and the range; several, one behind the other, where its records
+        are large. Each try has a folder of its own: Spark may try a task twice at once."""
+        staging = f"{_STAGING}/{uuid.uuid4().hex}"
         done: list[ArchivedRange] = []
-        start, size = self.start, 0
+        start = self.start
+        while start < self.end:
+            try:
+                for each in self._ranges(staging, start):
+                    done.append(each)
+                    start = each.end
+            except OffsetOutOfRange:  # retention was faster
+                if not self.allow_loss:
+                    raise
+                first, _ = self.source.bounds(self.topic, self.partition, self.isolation)
+                if first <= start:
+                    raise
+                start = min(first, self.end)
+        return staging, done
+
+    def _ranges(self, staging: str, start: int) -> Iterator[ArchivedRange]:
+        size = 0
         batches: list[Any] = []
-        for batch in self.source.read(
-            self.topic, self.partition, self.start, self.end, self.isolation
-        ):
+        for batch in self.source.read(self.topic, self.partition, start, self.end, self.isolation):
             batches.append(batch)
             size += batch.nbytes
             if size >= _RANGE_BYTES:
                 end = batch.column("offset")[-1].as_py() + 1
-                done.append(self._archive(start, end, batches))
+                yield self._archive(staging, start, end, batches)
                 start, size, batches = end, 0, []
         if start < self.end:
-            done.append(self._archive(start, self.end, batches))
-        return done
+            yield self._archive(staging, start, self.end, batches)
 
-    def _archive(self, start: int, end: int, batches: list[Any]) -> ArchivedRange:
+    def _archive(self, staging: str, start: int, end: int, batches: list[Any]) -> ArchivedRange:
         if not batches:
             return ArchivedRange(start, end, 0, digest.text(0), ())
         table = pa.Table.from_batches(batches).select(_COLUMNS)
@@ -94,13 +113,13 @@ class _Task:
         files: list[ArchivedFile] = []
         for day in np.unique(days).tolist():
             rows = table if (days == day).all() else table.filter(pa.array(days == day))
-            files.append(self._write(rows, start, str(np.datetime64(day, "D"))))
+            files.append(self._write(staging, rows, start, str(np.datetime64(day, "D"))))
         told = digest.text(digest.digest(table))
         return ArchivedRange(start, end, table.num_rows, told, tuple(files))
 
-    def _write(self, rows: Any, start: int, date: str) -> ArchivedFile:
+    def _write(self, staging: str, rows: Any, start: int, date: str) -> ArchivedFile:
         name = file_path(self.topic, date, self.partition, start)
-        path = self.root / _STAGING / name
+        path = self.root / staging / name
         path.parent.mkdir(parents=True, exist_ok=True)
         pa.parquet.write_table(rows, path, compression="zstd")
         data = path.read_bytes()
@@ -153,7 +172,8 @@ def archive(
             f"isolation {isolation!r} is neither read_committed nor read_uncommitted"
         ) from None
     source = reader(data_dir, bootstrap)
-    root = Path(archive_dir).resolve()
+    root = local_path(archive_dir).resolve()
+    check_is_apart(root)
     chosen = _choose(source, topics)
     with ExitStack() as stack:
         stack.enter_context(_locked(root))
@@ -164,7 +184,7 @@ def archive(
             _remove_left_behind(manifest, chosen)
             session = stack.enter_context(spark_session(spark, master))
             began = time.perf_counter()
-            done = _run(session, manifest, tasks, progress=progress)
+            done = _run(session, manifest, tasks, notes, progress=progress)
     archived = [
         each for topic in chosen if topic in manifest.topics for each in manifest.summary(topic)
     ]
@@ -218,15 +238,15 @@ def _plan(
             )
         for partition in partitions:
             known.partitions.setdefault(partition, [])  # it counts, even if nothing is in it
-            start, end = source.bounds(topic, partition, isolation)
             archived = known.end(partition)
+            start, end = source.bounds(topic, partition, isolation, archived or 0)
             if archived is not None and end < archived:
                 raise PipelineError(
                     f"{topic}-{partition} ends at offset {end}, and is archived up to {archived}: "
                     "it is another topic of that name, or it lost records; archive it elsewhere"
                 )
             if archived is not None and start > archived:
-                lost = f"{topic}-{partition}: offsets [{archived}, {start}) were deleted unarchived"
+                lost = _lost(topic, partition, archived, start)
                 if not allow_loss:
                     raise PipelineError(f"{lost}; --allow-loss goes on without them")
                 notes.append(lost)
@@ -240,6 +260,7 @@ def _plan(
                     begin,
                     min(begin + _RANGE_OFFSETS, end),
                     isolation,
+                    allow_loss,
                 )
                 for begin in range(first, end, _RANGE_OFFSETS)
             ]
@@ -258,17 +279,30 @@ def _remove_left_behind(manifest: Manifest, chosen: dict[str, list[int]]) -> Non
                 path.unlink()
 
 
-def _run(spark: Any, manifest: Manifest, tasks: list[_Task], *, progress: bool) -> int:
+def _lost(topic: str, partition: int, start: int, end: int) -> str:
+    return f"{topic}-{partition}: offsets [{start}, {end}) were deleted unarchived"
+
+
+def _run(
+    spark: Any, manifest: Manifest, tasks: list[_Task], notes: list[str], *, progress: bool
+) -> int:
     """Archive the ranges, one after the other; the number of records."""
     rows = 0
+    results = run_parts(spark, _Task.run, tasks)
     total = sum(task.end - task.start for task in tasks)
     with tqdm(
         total=total, unit=" offsets", unit_scale=True, desc="archive", disable=not progress
     ) as bar:
         # Results come in the tasks' order, so a partition's ranges are without holes at any moment.
-        for task, ranges in zip(tasks, run_parts(spark, _Task.run, tasks), strict=True):
+        for task, (staging, ranges) in zip(tasks, results, strict=True):
+            reached = task.start
             for done in ranges:
-                _into_place(manifest.root, done)
+                _into_place(manifest.root, staging, done)
+                if done.start > reached:
+                    notes.append(_lost(task.topic, task.partition, reached, done.start))
+                reached = done.end
+            if reached < task.end:
+                notes.append(_lost(task.topic, task.partition, reached, task.end))
             topic = manifest.topics[task.topic]
             topic.partitions.setdefault(task.partition, []).extend(ranges)
             manifest.save()
@@ -278,10 +312,10 @@ def _run(spark: Any, manifest: Manifest, tasks: list[_Task], *, progress: bool) 
     return rows
 
 
-def _into_place(root: Path, done: ArchivedRange) -> None:
+def _into_place(root: Path, staging: str, done: ArchivedRange) -> None:
     """Files to where readers look: before the manifest names them, and removed if it never does."""
     for file in done.files:
         target = root / file.path
         target.parent.mkdir(parents=True, exist_ok=True)
-        os.replace(root / _STAGING / file.path, target)
+        os.replace(root / staging / file.path, target)
         sync_directory(target.parent)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from kafkalite.spark.decode import MAX_TIMESTAMP_MS
 from kafkalite.spark.digest import milliseconds
 from kafkalite.spark.pipelines.errors import PipelineError
-from kafkalite.spark.pipelines.json_rows import json_objects, json_values
+from kafkalite.spark.pipelines.json_rows import json_objects, json_values, plain
 from kafkalite.spark.pipelines.partitioner import by_key
 
 EVERYTHING: Final = "*"
@@ -29,7 +29,8 @@ class Columns:
         key: one column; None: no keys.
         partition: an integer column; None: by the key's hash, as Kafka's producers do, and in turn
             where there is no key.
-        timestamp: milliseconds, or of a timestamp type; None: `timestamp_ms` for all.
+        timestamp: milliseconds, of a timestamp type, or text in the form of ISO 8601, without a
+            zone UTC; None: `timestamp_ms` for all.
         headers: (header's name, column) pairs; a name `*` stands for a column that holds lists of
             structs of key and value.
     """
@@ -56,7 +57,7 @@ class Columns:
                 raise PipelineError(f"{where}: column {self.partition!r} is {kind}, no partition")
         if self.timestamp is not None:
             kind = schema.field(self.timestamp).type
-            if not (pa.types.is_integer(kind) or pa.types.is_timestamp(kind)):
+            if not (pa.types.is_integer(kind) or pa.types.is_timestamp(kind) or _is_text(kind)):
                 raise PipelineError(f"{where}: column {self.timestamp!r} is {kind}, no timestamp")
         for header, name in self.headers:
             kind = schema.field(name).type
@@ -86,7 +87,7 @@ class Columns:
         if self.timestamp is None:
             timestamps = np.full(rows, self.timestamp_ms, np.int64)
         else:
-            column = _whole(table.column(self.timestamp))
+            column = _times(table.column(self.timestamp), self.timestamp)
             if column.null_count:
                 raise PipelineError(f"column {self.timestamp!r} has rows without a timestamp")
             timestamps = milliseconds(column)
@@ -135,6 +136,25 @@ def _whole(column: Any) -> Any:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
+def _is_text(kind: Any) -> bool:
+    return kind in (pa.string(), pa.large_string(), pa.string_view())
+
+
+def _times(column: Any, name: str) -> Any:
+    """A column of times; those that are text, read. Raises PipelineError."""
+    column = plain(column)
+    if not _is_text(column.type):
+        return column
+    try:
+        return column.cast(pa.timestamp("us", "UTC"))
+    except pa.ArrowInvalid:
+        pass  # some have no zone
+    try:
+        return column.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid as error:
+        raise PipelineError(f"column {name!r} has a text that is no time: {error}") from error
+
+
 def _is_headers(kind: Any) -> bool:
     if not (pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)):
         return False
@@ -143,14 +163,9 @@ def _is_headers(kind: Any) -> bool:
 
 def _text(column: Any, name: str) -> Any:
     """Bytes and text as they are, anything else as its text."""
-    column = _whole(column)
+    column = plain(column)
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        column = column.dictionary_decode()
-        kind = column.type
-    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return column.cast(pa.large_binary())
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
+    if pa.types.is_large_binary(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind):
         return column.cast(pa.large_binary())
     text = json_values(column, name)
     if pa.types.is_temporal(kind):

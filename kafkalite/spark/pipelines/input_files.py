@@ -17,6 +17,7 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet
 
+from kafkalite.spark.local_path import local_path
 from kafkalite.spark.pipelines.errors import PipelineError
 
 _SUFFIXES: Final = {
@@ -26,6 +27,7 @@ _SUFFIXES: Final = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+_PACKED: Final = (".gz", ".bz2", ".zst", ".lz4")
 FORMATS: Final = ("parquet", "csv", "json")
 # A part has about so many rows, and where they are large, not many more bytes, if the file can be
 # split. A task goes through it in steps, which it holds in memory.
@@ -45,6 +47,8 @@ class FilePart:
     path: str
     format: str
     row_groups: tuple[int, ...] = ()
+    schema: Any = None
+    """The types to read a JSON file with."""
 
     def tables(self) -> Iterator[Any]:
         """The rows, some at a time. Raises PipelineError for a file that cannot be read."""
@@ -56,7 +60,7 @@ class FilePart:
                     for batch in file.iter_batches(step, row_groups=groups):
                         yield pa.Table.from_batches([batch])
                 return
-            table = _read(self.path, self.format)
+            table = _read(self.path, self.format, self.schema)
         except (pa.ArrowException, OSError) as error:
             raise _unreadable(self.path, self.format, error) from error
         for start in range(0, table.num_rows, _STEP_ROWS):
@@ -126,7 +130,8 @@ def find_files(inputs: Sequence[str | Path], format: str | None = None) -> list[
     Raises PipelineError where there is none, or its format cannot be told.
     """
     found: list[tuple[str, str]] = []
-    for given in map(Path, inputs):
+    for named in inputs:
+        given = local_path(named).absolute()  # executors have working directories of their own
         if given.is_dir():
             # Folders with such names hold what is not rows: unfinished files of Spark
             # (_temporary), the log of a Delta table (_delta_log).
@@ -136,7 +141,7 @@ def find_files(inputs: Sequence[str | Path], format: str | None = None) -> list[
                 if path.is_file()
                 and not any(p.startswith((".", "_")) for p in path.relative_to(given).parts)
             )
-            paths = [path for path in inside if format or path.suffix.lower() in _SUFFIXES]
+            paths = [path for path in inside if format or _format_by_name(path)]
             if not paths:
                 raise PipelineError(f"there is no Parquet, CSV or JSON file in {given}")
         elif given.exists():
@@ -144,7 +149,7 @@ def find_files(inputs: Sequence[str | Path], format: str | None = None) -> list[
         else:
             raise PipelineError(f"there is no file {given}")
         for path in paths:
-            known = format or _SUFFIXES.get(path.suffix.lower())
+            known = format or _format_by_name(path)
             if known is None:
                 raise PipelineError(
                     f"{path}: neither .parquet, .csv nor .json; say which with --format"
@@ -153,12 +158,25 @@ def find_files(inputs: Sequence[str | Path], format: str | None = None) -> list[
     return found
 
 
+def _format_by_name(path: Path) -> str | None:
+    """By the suffix; before that of a compression, which Arrow undoes, for CSV and JSON."""
+    *before, last = ["", *(suffix.lower() for suffix in path.suffixes)]
+    if last in _PACKED and before:
+        packed = _SUFFIXES.get(before[-1])
+        return packed if packed != "parquet" else None
+    return _SUFFIXES.get(last)
+
+
 def split(path: str, format: str) -> tuple[Any, list[FilePart], int | None]:
     """(schema, parts, rows if known) of a file. Raises PipelineError when it cannot be read."""
     try:
         if format != "parquet":
             # The types are those of all rows: there is no way around reading them.
-            return _read(path, format).schema, [FilePart(path, format)], None
+            schema = _read(path, format).schema
+            if format == "json":
+                schema = pa.schema([_as_written(field) for field in schema])
+                return schema, [FilePart(path, format, schema=schema)], None
+            return schema, [FilePart(path, format)], None
         with pa.parquet.ParquetFile(path) as file:
             metadata = file.metadata
             parts: list[FilePart] = []
@@ -177,17 +195,33 @@ def split(path: str, format: str) -> tuple[Any, list[FilePart], int | None]:
         raise _unreadable(path, format, error) from error
 
 
-def _read(path: str, format: str) -> Any:
+def _as_written(field: Any) -> Any:
+    """A field of JSON: text that looks like a time stays the text that it is."""
+    kind = field.type
+    if pa.types.is_timestamp(kind):
+        kind = pa.string()
+    elif pa.types.is_struct(kind):
+        kind = pa.struct([_as_written(kind.field(i)) for i in range(kind.num_fields)])
+    elif pa.types.is_list(kind):
+        kind = pa.list_(_as_written(kind.value_field))
+    return field.with_type(kind)
+
+
+def _read(path: str, format: str, schema: Any = None) -> Any:
     """All rows of a CSV or JSON file. It is read by blocks, in each of which a row must end."""
-    size = min(Path(path).stat().st_size, _LARGEST_BLOCK_BYTES)
+    is_packed = Path(path).suffix.lower() in _PACKED
+    size = _LARGEST_BLOCK_BYTES if is_packed else Path(path).stat().st_size
     block_size = _BLOCK_BYTES
     while True:
         try:
             if format == "csv":
-                return pa.csv.read_csv(path, pa.csv.ReadOptions(block_size=block_size))
-            return pa.json.read_json(path, pa.json.ReadOptions(block_size=block_size))
+                # Without being told, it takes a line break in quotes for the end of a block's row.
+                lines = pa.csv.ParseOptions(newlines_in_values=True)
+                return pa.csv.read_csv(path, pa.csv.ReadOptions(block_size=block_size), lines)
+            types = pa.json.ParseOptions(explicit_schema=schema, newlines_in_values=True)
+            return pa.json.read_json(path, pa.json.ReadOptions(block_size=block_size), types)
         except pa.ArrowInvalid as error:
-            if "straddling" not in str(error) or block_size > size:
+            if "straddling" not in str(error) or block_size > min(size, _LARGEST_BLOCK_BYTES):
                 raise
         block_size *= 4
 

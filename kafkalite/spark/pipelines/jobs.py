@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ Result = TypeVar("Result")
 
 # In each wave every core has something to do when another is slower.
 _PARTS_PER_CORE: Final = 2
+_OF_TRACE: Final = re.compile(r"at [\w.$/<>]+\(|\.\.\. \d+ more")
 
 
 @contextmanager
@@ -54,7 +56,7 @@ def spark_session(spark: Any = None, master: str | None = None) -> Iterator[Any]
     except Exception as error:
         raise PipelineError(
             "Spark did not start (it needs Java 17 or newer, on the PATH or in JAVA_HOME): "
-            f"{_first_line(error)}"
+            f"{_gist(error)}"
         ) from error
     try:
         yield session
@@ -84,11 +86,11 @@ def _run_wave(
                 {"id": batch.column(0), "result": pa.array(results, pa.binary())}
             )
 
-    numbers = spark.range(0, len(parts), 1, len(parts))
     try:
+        numbers = spark.range(0, len(parts), 1, len(parts))
         rows = numbers.mapInArrow(run, "id long, result binary").collect()
     except Exception as error:
-        raise PipelineError(f"a Spark task failed: {_first_line(error)}") from error
+        raise PipelineError(f"a Spark task failed: {_gist(error)}") from error
     for row in sorted(rows, key=lambda row: row["id"]):
         outcome = pickle.loads(row["result"])
         if isinstance(outcome, PipelineError):
@@ -113,6 +115,9 @@ def _cores(spark: Any) -> int:
         return os.cpu_count() or 1
 
 
-def _first_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__
+def _gist(error: BaseException) -> str:
+    """The last line that is not of a Java trace: the cause behind all others."""
+    text, _, _ = str(error).partition("JVM stacktrace:")
+    lines = [line.strip() for line in text.splitlines()]
+    said = [line for line in lines if line and not _OF_TRACE.match(line)]
+    return said[-1].removeprefix("Caused by: ").lstrip(": ") if said else type(error).__name__

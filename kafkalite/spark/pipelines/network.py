@@ -37,7 +37,9 @@ class NetworkReader:
             found = client.partitions()
         return sorted((topic, partition) for topic in found for partition in found[topic])
 
-    def bounds(self, topic: str, partition: int, isolation: Isolation) -> Bounds:
+    def bounds(
+        self, topic: str, partition: int, isolation: Isolation, known_end: int = 0
+    ) -> Bounds:
         key = (topic, partition)
         with Client(self.bootstrap) as client:
             start = client.list_offsets({key: EARLIEST})[key].offset

@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ import pyarrow as pa
 
 from kafkalite.spark import digest
 from kafkalite.spark.encode import EncodedBatch, encode_batches
+from kafkalite.spark.local_path import local_path
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.record_batch import RecordBatch, iterate_batches
@@ -71,15 +73,16 @@ def _whole(column: Any) -> Any:
 
 @dataclass
 class PieceWriter:
-    """Writes the pieces of one part into a directory, under names of its own."""
+    """Writes the pieces of one part into a directory, under names of its own: Spark may try a task
+    twice at once."""
 
     directory: Path
-    name: str
     compression: Compression = Compression.NONE
     rows: dict[int, int] = field(default_factory=dict[int, int])
+    _name: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def _path(self, partition: int) -> Path:
-        return self.directory / f"{self.name}-{partition}.batches"
+        return self.directory / f"{self._name}-{partition}.batches"
 
     def add(self, partition: int, records: Any, **encoding: Any) -> None:
         """Append records of one partition; `encoding` as for `encode_batches`."""
@@ -135,7 +138,10 @@ def codec_named(name: str) -> Compression:
 def temporary_directory(pipeline: str, data_dir: str | Path | None) -> Iterator[Path]:
     """The folder where pieces lie for a while: on the disk they are meant for, outside of the
     logs. Those of runs that were killed are removed."""
-    near = Path(tempfile.gettempdir()) if data_dir is None else Path(data_dir).resolve().parent
+    if data_dir is None:
+        near = Path(tempfile.gettempdir())
+    else:
+        near = local_path(data_dir).resolve().parent
     prefix = f".kafkalite-{pipeline}-"
     for left in near.glob(f"{prefix}*"):
         _remove_unless_held(left)

@@ -17,6 +17,7 @@ from tqdm import tqdm
 
 from kafkalite.spark import digest
 from kafkalite.spark.digest import milliseconds
+from kafkalite.spark.local_path import local_path
 from kafkalite.spark.pipelines.delivery import Delivery
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.pipelines.jobs import run_parts, spark_session
@@ -45,7 +46,6 @@ _NOT_EMPTY: Final = (
 class _Task:
     """A task for an executor: a range of the archive, and how to encode it."""
 
-    number: int
     root: Path
     partition: int
     archived: ArchivedRange
@@ -59,7 +59,7 @@ class _Task:
         if not self.archived.rows:
             return None
         table = read_range(self.root, self.partition, self.archived)
-        writer = PieceWriter(self.directory, f"{self.number:08d}", self.compression)
+        writer = PieceWriter(self.directory, self.compression)
         if self.same_offsets:
             self._in_place(writer, table)
         else:
@@ -146,7 +146,7 @@ def replay(
 
     Raises PipelineError.
     """
-    root = Path(archive_dir).resolve()
+    root = local_path(archive_dir).resolve()
     manifest = Manifest.load(root)
     archived = _archived(manifest, topic)
     _check_flags(append=append, resume=resume, speed=speed, bootstrap=bootstrap)
@@ -156,10 +156,9 @@ def replay(
     count = max(archived.partitions) + 1
     starts = [0] * count if append else _starts(archived, count)
     with ExitStack() as stack:
-        sink = stack.enter_context(
-            open_sink(data_dir, bootstrap, target, count, configs=configs, start_offsets=starts)
-        )
-        state = ProgressFile(root, topic, target, bootstrap or Path(data_dir or "").resolve())
+        to = open_sink(data_dir, bootstrap, target, count, configs=configs, start_offsets=starts)
+        sink = stack.enter_context(to)
+        state = ProgressFile(root, topic, target, bootstrap or local_path(data_dir or "").resolve())
         firsts = state.begin([sink.end_offset(i) for i in range(count)]) if append else starts
         delivery = Delivery(sink, target, firsts, reader(data_dir, bootstrap))
         if delivery.resumes and not append and not resume:
@@ -177,7 +176,8 @@ def replay(
             done = _put_in_place(sink, target, tasks, pieces, bar)
         else:
             done = _deliver(delivery, pieces, bar, speed)
-    state.end()  # when all of it is on the disk: a run that is killed before is gone on with
+    if append:  # all is on the disk; a run that is killed before is gone on with
+        state.end()
     return Summary("replay", done, time.perf_counter() - began)
 
 
@@ -266,8 +266,8 @@ def _tasks(
         for each in of_partition
     ]
     return [
-        _Task(i, root, partition, each, not append, codec, directory, speed)
-        for i, (partition, each) in enumerate(ranges)
+        _Task(root, partition, each, not append, codec, directory, speed)
+        for partition, each in ranges
     ]
 
 

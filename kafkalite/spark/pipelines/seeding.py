@@ -50,7 +50,7 @@ class _Task:
     directory: Path
 
     def run(self) -> list[Piece]:
-        writer = PieceWriter(self.directory, f"{self.number:08d}", self.compression)
+        writer = PieceWriter(self.directory, self.compression)
         # Rows without a key take turns; that each part begins with another partition is fair.
         row = self.number
         for table in self.part.tables():

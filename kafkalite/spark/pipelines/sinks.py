@@ -31,6 +31,7 @@ from kafkalite.log.opening import open_log
 from kafkalite.log.truncation import truncate_fully
 from kafkalite.requests.slices import at_once
 from kafkalite.server.listener import StartError
+from kafkalite.spark.local_path import local_path
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import NO_TIMESTAMP, pack_batch
@@ -233,8 +234,9 @@ def open_sink(
     if (data_dir is None) == (bootstrap is None):
         raise PipelineError("either a data directory is named, or a bootstrap address")
     if data_dir is not None:
+        path = local_path(data_dir)
         return DataDirectorySink(
-            Path(data_dir), topic, partition_count, configs=configs, start_offsets=start_offsets
+            path, topic, partition_count, configs=configs, start_offsets=start_offsets
         )
     from kafkalite.spark.pipelines.network import NetworkSink
 

@@ -9,8 +9,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from kafkalite.log.files import META_PROPERTIES
 from kafkalite.spark import digest
 from kafkalite.spark.data_directory import Bounds, Isolation
+from kafkalite.spark.local_path import local_path
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.spark.replicas import bounds, find_replicas
 from kafkalite.spark.segment_reader import read_partition
@@ -23,8 +25,10 @@ class Reader(Protocol):
         """Every (topic, partition) there is, sorted."""
         ...
 
-    def bounds(self, topic: str, partition: int, isolation: Isolation) -> Bounds:
-        """The offsets that may be read."""
+    def bounds(
+        self, topic: str, partition: int, isolation: Isolation, known_end: int = 0
+    ) -> Bounds:
+        """The offsets that may be read; up to `known_end` they were when last asked."""
         ...
 
     def read(
@@ -44,8 +48,11 @@ class DirectoryReader:
     def partitions(self) -> list[tuple[str, int]]:
         return list(find_replicas(self.data_dirs))
 
-    def bounds(self, topic: str, partition: int, isolation: Isolation) -> Bounds:
-        return bounds(self._holding(topic, partition), topic, partition, isolation)
+    def bounds(
+        self, topic: str, partition: int, isolation: Isolation, known_end: int = 0
+    ) -> Bounds:
+        holding = self._holding(topic, partition)
+        return bounds(holding, topic, partition, isolation, known_end=known_end)
 
     def read(
         self, topic: str, partition: int, start: int, end: int, isolation: Isolation
@@ -72,7 +79,15 @@ DataDirs = str | Path | Sequence[str | Path]
 def as_paths(data_dir: DataDirs) -> tuple[Path, ...]:
     """Each of the directories once."""
     several = [data_dir] if isinstance(data_dir, (str, Path)) else data_dir
-    return tuple(dict.fromkeys(Path(each).resolve() for each in several))
+    return tuple(dict.fromkeys(local_path(each).resolve() for each in several))
+
+
+def check_is_apart(path: Path) -> None:
+    """Raises PipelineError for a folder to be made in a data directory: a broker that finds
+    anything but logs there does not start."""
+    for each in (path, *path.parents):
+        if (each / META_PROPERTIES).exists():
+            raise PipelineError(f"{path} is in {each}, a broker's data directory: name another")
 
 
 def reader(data_dir: DataDirs | None, bootstrap: str | None) -> Reader:

@@ -19,6 +19,7 @@ from tqdm import tqdm
 
 from kafkalite.spark.data_directory import Isolation
 from kafkalite.spark.errors import SparkSourceError
+from kafkalite.spark.local_path import local_path
 from kafkalite.spark.pipelines.errors import CouldNotBegin, PipelineError
 from kafkalite.spark.pipelines.network import NetworkReader, NetworkSink
 from kafkalite.spark.proof.checkpoints import batch_ids, interrupted, planned_end, sink_files
@@ -203,7 +204,7 @@ def prove(
 
     Raises PipelineError: the proof could not be carried out.
     """
-    root = Path(directory).resolve()
+    root = local_path(directory).resolve()
     if kills < 0 or partitions < 1 or records < 100 * partitions or plant not in (None, *PLANTS):
         raise PipelineError(
             f"a proof takes 100 records for each partition ({records} for {partitions}), "

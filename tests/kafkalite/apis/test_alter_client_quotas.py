@@ -36,6 +36,7 @@ async def test_an_entity_changes_as_a_whole_or_not_at_all(client: Any) -> None:
     [
         ({}, "producer_byte_rate", 1.0, "Invalid empty client quota entity"),
         ({"x": "y"}, "producer_byte_rate", 1.0, "Unhandled client quota entity type: x"),
+        ({"ip": "", "user": ""}, "producer_byte_rate", 1.0, "Empty user not supported"),
         ({"user": "u"}, "nosuch", 1.0, "Invalid configuration key nosuch"),
         ({"user": "u"}, "producer_byte_rate", -1.0, "Quota producer_byte_rate must be greater"),
         ({"user": "u"}, "producer_byte_rate", 1e19, "Proposed value for producer_byte_rate is too"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
 from kafkalite.wire.messages.stored.partition_change_record import PartitionChangeRecord
@@ -35,7 +36,7 @@ async def test_the_preferred_replica_leads_again(
     client = await connect(three)
     three._running.services.cluster.fence(2)
     assert await elect(client, PREFERRED, 0, version=version) == [(0, 80)]
-    three._running.services.cluster.unfence(2)
+    at_once(three._running.services.cluster.unfencing(2))
     assert state_of(three).leader_id == 1
     epoch = state_of(three).leader_epoch
     assert await elect(client, PREFERRED, 0, 1, 7, version=version) == [(0, 0), (1, 84), (7, 3)]
@@ -56,7 +57,7 @@ async def test_any_living_replica_may_lead_when_asked_to(three: test_broker, con
     assert await elect(client, UNCLEAN, 0) == [(0, 83)]
     # 2 was the first to go, and is not in sync when it comes back; 3 has what was acknowledged.
     cluster.write([PartitionChangeRecord(partition_id=0, topic_id=three.topic_id("t"), isr=[3])])
-    cluster.unfence(3)
+    at_once(cluster.unfencing(3))
     assert state_of(three).leader_id == 3
     assert await elect(client, UNCLEAN, 0) == [(0, 84)]
     assert await elect(client, 7, 0) == [(0, 42)]

@@ -369,7 +369,12 @@ async def test_a_negative_size_is_an_error_where_there_are_records(
     client, topic: str, size: str
 ) -> None:
     await produce(client, batch(b"a"))
-    for offset, code in ((0, ErrorCode.UNKNOWN_SERVER_ERROR), (1, ErrorCode.NONE)):
+    for offset, code in (
+        (0, ErrorCode.UNKNOWN_SERVER_ERROR),
+        (1, ErrorCode.NONE),
+        (-1, ErrorCode.OFFSET_OUT_OF_RANGE),
+        (2, ErrorCode.OFFSET_OUT_OF_RANGE),
+    ):
         response = await client.ask(fetch({0: offset}, **{size: -1}), LAST_WITH_NAMES)
         answer = answers(response)[0]
         assert (answer.error_code, answer.high_watermark) == (code, -1 if code else 1)

@@ -9,7 +9,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from kafkalite.apis import fetch as fetch_api
-from kafkalite.replica.fetch_sessions import FetchContext, FetchTarget
+from kafkalite.replica.fetch_sessions import FetchContext
+from kafkalite.replica.fetch_target import FetchTarget
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.messages.fetch import FetchRequest
 from kafkalite.wire.rows import default_row

@@ -263,7 +263,7 @@ async def test_nodes_that_are_down(connect: Any) -> None:
         page = await client.ask(DescribeTopicPartitionsRequest(topics=[TopicRequest(name="u")]))
         second = page.topics[0].partitions[0]
         assert (second.leader_id, second.eligible_leader_replicas) == (-1, [2])
-        cluster.unfence(2)
+        at_once(cluster.unfencing(2))
         answer = await client.ask(ask_for("t", "u"))
         assert [topic.partitions[0].leader_id for topic in answer.topics] == [3, 2]
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 import pytest
 
+from kafkalite.apis import offset_fetch as offset_fetch_api
 from kafkalite.apis.offset_fetch import _response
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_fetch import (
@@ -62,6 +63,28 @@ async def test_large_topics_are_answered_whole_and_in_their_order(clients: Any) 
     assert first.partitions[0].committed_offset == second.partitions[-1].committed_offset == 7
     assert {each.committed_offset for each in second.partitions[:-1]} == {-1}
     assert {each.error_code for each in unknown.partitions} == {ErrorCode.UNKNOWN_TOPIC_ID}
+
+
+async def test_groups_with_long_ids_give_others_their_turn(
+    clients: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To find a group's coordinator takes as long as its id, which may have 32 KB."""
+    client, _ = await with_words(clients)
+    cut = 0
+    large_response = offset_fetch_api.large_response
+
+    def counted(*about: Any) -> Any:
+        nonlocal cut
+        cut += 1
+        return large_response(*about)
+
+    monkeypatch.setattr(offset_fetch_api, "large_response", counted)
+    for length in (10, 32_000):
+        names = [f"{number}{'x' * length}" for number in range(5)]
+        groups = [OffsetFetchRequestGroup(group_id=name, topics=None) for name in names]
+        answer = await client.ask(OffsetFetchRequest(groups=groups), 9)
+        assert [each.group_id for each in answer.groups] == names
+    assert cut == 1
 
 
 async def test_offsets_go_with_their_topic(clients: Any) -> None:

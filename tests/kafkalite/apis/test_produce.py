@@ -21,6 +21,7 @@ from kafkalite.wire.messages.produce import (
     TopicProduceData,
 )
 from kafkalite.wire.record_batch import Record, build_batch
+from tests.kafkalite.transactional import Transactional
 from tests.log.conftest import read_all
 
 FIRST_WITH_IDS = 13
@@ -179,6 +180,23 @@ async def test_of_a_partition_named_twice_the_last_batch_counts(client, topic: s
     assert [(each.index, each.base_offset) for each in answers] == [(0, 1), (1, 1)]
     (answer,) = await outcomes(client, produce(topic, {0: batch(b"h")}))
     assert answer.base_offset == 2
+
+
+async def test_a_batch_that_does_not_count_has_no_producer(client, topic: str) -> None:
+    """The others have one producer, as all of a transaction must."""
+    writer = Transactional(client)
+    await writer.find_coordinators()
+    assert await writer.init() is ErrorCode.NONE
+    ours, others = (
+        batch(b"a", producer_id=each, producer_epoch=0, base_sequence=0, is_transactional=True)
+        for each in (writer.producer_id, writer.producer_id + 1)
+    )
+    for of_others in ({0: others}, {1: others * 2}):
+        request = produce(topic, of_others)
+        request.transactional_id = writer.id
+        request.topic_data += produce(topic, {0: ours}).topic_data
+        codes = {each.index: each.error_code for each in await outcomes(client, request)}
+        assert codes == dict.fromkeys(of_others, ErrorCode.INVALID_RECORD) | {0: ErrorCode.NONE}
 
 
 async def test_internal_topics_are_not_for_clients(clients, broker: test_broker) -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from kafkalite.client.command import main, print_answer
+
 
 def kafkalite(path: Path, *arguments: str) -> tuple[int, str, str]:
     command = [sys.executable, "-m", "kafkalite", *arguments, "--ready-file", str(path)]
@@ -121,3 +123,35 @@ def test_without_a_broker_it_says_so() -> None:
     )
     assert done.returncode == 2
     assert "where is the broker?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("reset",), ("Begin again with nothing", "A snapshot to begin with (`to`)", "--to TO")),
+        (("clusters",), ("A cluster of its own, on ports of its own.",)),
+        (("clusters", "create"), ("--from FROM\n", "default: 1")),
+        (("wait",), ("A group with so many members",)),
+        (("wait", "records"), ("So many records in a topic", "default: 1")),
+    ],
+)
+def test_help_says_what_a_verb_does(
+    arguments: tuple[str, ...], words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*arguments, "--help"])
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert [each for each in words if each not in shown] == []
+
+
+def test_a_table_has_the_columns_in_which_something_is(capsys: pytest.CaptureFixture[str]) -> None:
+    print_answer([{"a": 1, "b": None, "c": None}, {"a": 2, "b": None, "c": 0}], as_json=False)
+    assert capsys.readouterr().out == "a  c\n1  -\n2  0\n"
+
+
+def test_a_list_of_nothing_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    print_answer([], as_json=False)
+    assert capsys.readouterr() == ("", "there are none\n")
+    print_answer([], as_json=True)
+    assert capsys.readouterr() == ("[]\n", "")

@@ -80,7 +80,7 @@ def a_leader_has_moved(opened: Opened) -> None:
     create(opened.cluster, "led", 3, 3)
     for node_id in (1, 2, 3):
         opened.cluster.fence(node_id)
-        opened.cluster.unfence(node_id)
+        at_once(opened.cluster.unfencing(node_id))
     assert not is_balanced(opened)
 
 

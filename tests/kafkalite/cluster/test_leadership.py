@@ -14,7 +14,7 @@ from trio.testing import MockClock
 
 from conformance.differential.three_nodes import STEPS, with_kafkalite
 from kafkalite.cluster.image import PartitionState
-from kafkalite.cluster.leadership import Rules, after_fencing, after_restart, after_unfencing
+from kafkalite.cluster.leadership import Rules, after_loss, after_restart, with_leader
 from kafkalite.replica.topics import NewTopic
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.messages.describe_topic_partitions import (
@@ -41,22 +41,22 @@ def state_of(replicas: list[int], in_sync: list[int], leader: int) -> PartitionS
     [
         # The leader goes: the first in-sync replica in the order of the assignment leads.
         (
-            after_fencing(TOPIC_ID, 0, state_of([1, 2, 3], [3, 1, 2], 1), 1, {2, 3}, RULES),
+            after_loss(TOPIC_ID, 0, state_of([1, 2, 3], [3, 1, 2], 1), [1], {2, 3}, RULES),
             PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, leader=2, isr=[3, 2]),
         ),
         # A follower goes: no new leader epoch.
         (
-            after_fencing(TOPIC_ID, 0, state_of([1, 2], [1, 2], 1), 2, {1}, RULES),
+            after_loss(TOPIC_ID, 0, state_of([1, 2], [1, 2], 1), [2], {1}, RULES),
             PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=[1]),
         ),
         # A node that holds nothing goes.
-        (after_fencing(TOPIC_ID, 0, state_of([1], [1], 1), 2, {1}, RULES), None),
+        (after_loss(TOPIC_ID, 0, state_of([1], [1], 1), [2], {1}, RULES), None),
         # It comes back, in sync at once; the leader stays.
         (
-            after_unfencing(TOPIC_ID, 0, state_of([1, 2], [2], 2), 1, {1, 2}, RULES),
+            with_leader(TOPIC_ID, 0, state_of([1, 2], [2], 2), {1, 2}, RULES),
             PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, isr=[1, 2]),
         ),
-        (after_unfencing(TOPIC_ID, 0, state_of([1, 2], [1, 2], 1), 2, {1, 2}, RULES), None),
+        (with_leader(TOPIC_ID, 0, state_of([1, 2], [1, 2], 1), {1, 2}, RULES), None),
         (
             after_restart(TOPIC_ID, 0, state_of([1, 2], [1, 2], 1)),
             PartitionChangeRecord(partition_id=0, topic_id=TOPIC_ID, leader=1),
@@ -78,7 +78,7 @@ def test_leadership(
 def test_who_was_last_known_to_be_eligible_is_forgotten_once_anyone_is_in_sync() -> None:
     state = state_of([1], [], -1)
     state.eligible_leader_replicas = state.last_known_eligible = [1]
-    assert after_unfencing(TOPIC_ID, 0, state, 1, {1}, RULES) == PartitionChangeRecord(
+    assert with_leader(TOPIC_ID, 0, state, {1}, RULES) == PartitionChangeRecord(
         partition_id=0,
         topic_id=TOPIC_ID,
         leader=1,

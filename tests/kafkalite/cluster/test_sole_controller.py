@@ -46,7 +46,7 @@ def test_a_node_goes_and_comes_back(tmp_path: Path) -> None:
             assert state.leader_epoch == (1 if leader == 2 else 0)
         assert (alone.leader_id, alone.in_sync_replicas) == (-1, [])
         assert alone.eligible_leader_replicas == [2]
-        cluster.unfence(2)
+        at_once(cluster.unfencing(2))
         assert all(
             sorted(state.in_sync_replicas) == [1, 2, 3]
             for state in cluster.image.topics["t"].partitions

@@ -10,22 +10,27 @@ from typing import Any
 
 import pytest
 import trio
+import trio.testing
 
 from kafkalite.broker import Broker
 from kafkalite.config import BrokerConfig
+from kafkalite.control import advance as advance_module
 from kafkalite.control.advance import advance
 from kafkalite.control.clock import ClusterClock
 from kafkalite.control.due import due_next
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.group_coordinator.offset_api import OffsetRequests
 from kafkalite.group_coordinator.shard import Group, Shard
+from kafkalite.group_coordinator.timers import AT_ONCE
 from kafkalite.replica.topics import NewTopic
-from kafkalite.requests.slices import at_once
+from kafkalite.requests.slices import Steps, at_once
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from kafkalite.wire.record_batch import Record, build_batch
+from tests.group_coordinator.in_memory import Context
 from tests.kafkalite.apis.share_member import ACCEPT, Member, configure, initialize, produce
 from tests.kafkalite.delegation_tokens import HOUR_MS, create, describe, users_with_tokens
-from tests.kafkalite.group_requests import heartbeat, join, sync, with_words
+from tests.kafkalite.group_requests import SUBSCRIPTION, heartbeat, join, sync, with_words
 
 
 @contextlib.asynccontextmanager
@@ -270,3 +275,53 @@ async def test_a_long_jump_looks_at_many_offsets_once(monkeypatch: pytest.Monkey
         done = await k.clock.advance("8d")
         assert len(done.fired) == 400
         assert len(looks) <= 3 * len(set(map(id, looks)))
+
+
+async def test_others_have_their_turns_while_very_many_sessions_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that they do comes after the jump: no member lives on because it was just heard of."""
+    clock = ClusterClock()
+    turns = 0
+    async with running(tmp_path, clock, group_initial_rebalance_delay_ms="0") as broker:
+        broker.services.topics.create_internal("__consumer_offsets")
+        coordinator = broker.services.group_coordinator
+        await trio.testing.wait_all_tasks_blocked()
+        clock.freeze()
+        for number in range(3 * AT_ONCE):
+            protocol = JoinGroupRequestProtocol(name="range", metadata=SUBSCRIPTION)
+            request = JoinGroupRequest(
+                group_id=f"group-{number:02}",
+                session_timeout_ms=10_000,
+                rebalance_timeout_ms=60_000,
+                protocol_type="consumer",
+                protocols=[protocol],
+            )
+            coordinator.classic.join_group(Context(api_version=3), request)
+        await trio.testing.wait_all_tasks_blocked()
+        members = {
+            (group.group_id, member_id): group.members[member_id].session
+            for group in coordinator.interventions.groups()
+            for member_id in group.members
+        }
+        assert len(members) == 3 * AT_ONCE
+        last, kept = sorted(members)[-2:]
+
+        async def in_between(steps: Steps[Any]) -> Any:
+            nonlocal turns
+            while True:
+                try:
+                    next(steps)
+                except StopIteration as done:
+                    return done.value
+                if coordinator._sessions.passing_until > clock.time():
+                    turns += 1
+                    for each in (last, kept):
+                        coordinator._sessions.set(members[each], 10)
+
+        monkeypatch.setattr(advance_module, "in_slices_of_task", in_between)
+        done = await advance(broker, clock, 60_000, connected={kept})
+        assert done.kept_members == 1
+        assert done.expired_members == [name for _, name in sorted(members) if name != kept[1]]
+        assert turns >= 3
+        assert members[kept].deadline == clock.time() + 10

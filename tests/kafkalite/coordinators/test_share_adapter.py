@@ -19,6 +19,7 @@ from kafkalite.coordinators.share_coordinator import state_log
 from kafkalite.log.log import Log
 from kafkalite.replica.share.share_partition import StateUpdate
 from kafkalite.replica.share.state_batch import StateBatch
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_share_group_offsets import (
@@ -174,7 +175,7 @@ def test_a_state_s_life(group: OneShareGroup) -> None:
 def test_a_topic_that_is_deleted_takes_its_state_along(group: OneShareGroup) -> None:
     group.initialize()
     share = group.share.partitions.open(group.key(), group.partition())
-    group.services.topics.delete([group.topic_id])
+    at_once(group.services.topics.deleting([group.topic_id]))
     assert share.is_fenced
     assert code(lambda: group.initialize()) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

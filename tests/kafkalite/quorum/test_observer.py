@@ -124,7 +124,8 @@ def test_a_committed_offset_that_is_gone_starts_all_over() -> None:
     made = observer()
     made.fetched(answer(batch(0, feature(1)) + batch(1, feature(2)), high_watermark=2))
     levels(made)
-    made.fetched(answer(diverging_epoch=EpochEndOffset(epoch=1, end_offset=1)))
+    with pytest.raises(Refused, match="lost metadata that they had committed, offsets 1 to 1:"):
+        made.fetched(answer(diverging_epoch=EpochEndOffset(epoch=1, end_offset=1)))
     assert made.fetch().topics[0].partitions[0].fetch_offset == 0
 
 
@@ -169,6 +170,29 @@ def test_a_snapshot_comes_in_slices_that_end_anywhere() -> None:
     assert [each.feature_level for each in committed.records] == [1, 2]
     asked = made.fetch().topics[0].partitions[0]
     assert (asked.fetch_offset, asked.last_fetched_epoch) == (10, 3)
+
+
+@pytest.mark.parametrize("came", [0, 60, 80])
+def test_a_part_of_a_snapshot_never_stands_for_the_whole(came: int) -> None:
+    """Its controller is gone, and the next one still has the records themselves."""
+    whole = batch(0, feature(1)) + batch(1, feature(2))
+    made = observer()
+    made.fetched(answer(batch(0, feature(7)), high_watermark=1))
+    assert levels(made) == [(0, [7])]
+    assert made.fetched(answer(snapshot_id=SnapshotId(end_offset=10, epoch=1))) is Step.SNAPSHOT
+    if came:
+        part = PartitionSnapshot(
+            size=len(whole),
+            unaligned_records=whole[:came],
+            current_leader=SnapshotLeader(leader_id=LEADER, leader_epoch=1),
+        )
+        topic = TopicSnapshot(partitions=[part])
+        assert made.snapshot_fetched(FetchSnapshotResponse(topics=[topic])) is Step.SNAPSHOT
+    made.lost_leader()
+    assert made.fetched(answer(batch(1, feature(8)), high_watermark=2, epoch=2)) is Step.AGAIN
+    (committed,) = filter(None, made.committed())
+    assert not committed.is_snapshot
+    assert (committed.offset, len(committed.records)) == (1, 1)
 
 
 def test_a_snapshot_that_is_gone_is_asked_about_again() -> None:

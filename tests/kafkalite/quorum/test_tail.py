@@ -123,6 +123,24 @@ async def test_a_controller_that_is_gone_is_looked_for(
         assert made.tail.failure is None
 
 
+async def test_a_leader_that_the_config_does_not_name_is_found_again(
+    autojump_clock: object,
+) -> None:
+    async with followed() as made:
+        elsewhere = made.log.port = PORT + 1
+        made.network.serve(elsewhere, made.serve)
+        await made.log.write([feature(1)])
+        await trio.sleep(2)
+        made.network.stop(PORT)  # it told who leads, and is needed no more
+        made.network.stop(elsewhere)
+        await trio.sleep(10)
+        assert made.observer.leader_address is None
+        made.network.serve(elsewhere, made.serve)
+        await made.log.write([feature(2)])
+        await trio.sleep(5)
+        assert made.levels == [1, 2]
+
+
 async def test_a_quorum_of_another_cluster_is_a_failure_and_asked_again(
     autojump_clock: object,
 ) -> None:

@@ -13,8 +13,9 @@ from kafkalite.replica.fetch_sessions import (
     FetchContext,
     FetchSessionCache,
     IncrementalFetch,
-    PartitionResponses,
 )
+from kafkalite.replica.fetch_target import FREED_AT_ONCE as AT_ONCE
+from kafkalite.replica.fetch_target import PartitionResponses
 from kafkalite.requests.slices import at_once
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.fetch import (
@@ -381,3 +382,18 @@ def test_an_old_session_of_a_broker_gives_way_to_brokers_only(
         answer(part.begin(fetch(each, 1), IDS))
     assert opened(part, {0: 0, 1: 0}) == NO_SESSION_ID
     assert answer(part.begin(of_broker, IDS))[0] != NO_SESSION_ID
+
+
+def test_sessions_of_very_many_partitions_are_freed_little_by_little(
+    part: FetchSessionCache, clock: Clock
+) -> None:
+    """A session that finds no place, one that is closed, and one that gives way."""
+    many, left = dict.fromkeys(range(2 * AT_ONCE), 0), part._dropped._left
+    closed, _ = opened(part, many), opened(part, many)
+    assert opened(part, many) == NO_SESSION_ID
+    assert [len(each) for each in left] == [2 * AT_ONCE]
+    part.begin(fetch(closed, FINAL_EPOCH), IDS)
+    assert [len(each) for each in left] == [AT_ONCE, 2 * AT_ONCE]
+    clock.now = EVICTION_SECONDS + 1
+    assert [bool(opened(part, {0: 0})) for _ in range(2)] == [True, True]
+    assert [len(each) for each in left] == [AT_ONCE, 2 * AT_ONCE]

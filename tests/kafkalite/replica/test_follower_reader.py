@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafkalite.log.open_files import FileSlice
-from kafkalite.replica.fetch_sessions import FetchTarget
+from kafkalite.replica.fetch_target import FetchTarget
 from kafkalite.replica.follower_reader import FollowerReader
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.fields import NO_UUID

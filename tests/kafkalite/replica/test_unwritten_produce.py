@@ -134,13 +134,21 @@ async def test_another_request_in_between_sees_what_came_before(two: Two, disk: 
     )
     two.send(
         (0, two.produce(9, "a"), 9), (0, two.produce(9, "a"), 9), (0, latest, 7),
-        (0, two.produce(9, "a"), 9),
+        (0, two.produce(9, "a"), 9), (1, two.produce(9, "b"), 9),
     )  # fmt: skip
     assert await two.outcome(0) == [(0, 3, 0)]
     assert await two.outcome(0) == [(0, 4, 0)]
     answer = await two.clients[0].answer()
     assert answer.topics[0].partitions[0].offset == 5
     assert await two.outcome(0) == [(0, 5, 0)]
+    assert await two.outcome(1) == [(0, 3, 0)]
+    assert sorted(disk.writes) == ["a-0", "a-0", "b-0"]
+
+
+async def test_a_request_that_is_alone_is_written_at_once(two: Two, disk: Disk) -> None:
+    two.send((0, two.produce(9, "a"), 9), (0, two.produce(9, "a"), 9))
+    assert await two.outcome(0) == [(0, 3, 0)]
+    assert await two.outcome(0) == [(0, 4, 0)]
     assert disk.writes == ["a-0", "a-0"]
 
 
@@ -171,7 +179,7 @@ async def test_without_acks_the_connection_ends_after_what_came_before(
     first = two.clients[0].framed(two.produce(9, "b"), 9)
     second = two.clients[2].framed(two.produce(9, "a", acks=0), 9)
     assert two.sockets[0].send(first + second) == len(first + second)
-    assert await two.outcome(0) == [(0, 3, 0)]
-    assert await two.clients[0].is_closed()
     two.send((1, two.produce(9, "b"), 9))
-    assert await two.outcome(1) == [(0, 4, 0)]
+    offsets = [each for number in (0, 1) for each in await two.outcome(number)]
+    assert sorted(offsets) == [(0, 3, 0), (0, 4, 0)]
+    assert await two.clients[0].is_closed()

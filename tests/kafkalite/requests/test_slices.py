@@ -319,6 +319,9 @@ def test_many_elements_are_those_of_large_frames() -> None:
     assert is_long(context, topics)
     assert is_long(context, [("t", [1])] * 300)
     assert not is_long(context, [("t", [1] * 100)])
+    assert not is_long(context, topics, 1000)
+    context.request_bytes += 1
+    assert is_long(context, topics, 1000), "its names may be long"
 
 
 async def test_long_work_that_is_started_is_done_in_its_order(

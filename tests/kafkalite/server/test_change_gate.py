@@ -11,6 +11,7 @@ import pytest
 import trio
 
 from kafkalite.log.files import Files
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.alter_partition_reassignments import (
@@ -185,7 +186,7 @@ async def test_no_change_waits_for_the_disk_in_the_loop(
         controller = broker._running.controller
         controller.fence(2)
         controller.fence(1)  # there is no leader: 2 is not in sync
-        controller.unfence(2)
+        at_once(controller.unfencing(2))
         client = await connect(broker, 2)
         syncs.threads.clear()
         before = controller.epoch
@@ -206,7 +207,7 @@ async def test_the_controller_does_not_wait_for_the_disk_in_the_loop(
         topic = broker._running.services.topics.get("t")
         assert topic is not None
         controller.fence(1)
-        controller.unfence(1)
+        at_once(controller.unfencing(1))
         assert topic.states[0].leader_id == 2
         syncs.threads.clear()
         await until(lambda: topic.states[0].leader_id == 1)

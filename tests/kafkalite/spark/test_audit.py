@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -17,8 +19,10 @@ from kafkalite.log.files import (
     RECOVERY_POINT_CHECKPOINT,
     Files,
 )
+from kafkalite.spark.audit import partitions
 from kafkalite.spark.audit.auditing import Audit, gaps, judge, plan_audit
 from kafkalite.spark.audit.findings import KINDS, Severity
+from kafkalite.spark.audit.partitions import AuditTask
 from kafkalite.spark.audit.report import write_report
 from kafkalite.spark.pipelines.errors import PipelineError
 from kafkalite.testing import broker as test_broker
@@ -118,6 +122,56 @@ def test_a_running_broker_is_no_damage(tmp_path: Path) -> None:
     assert [each.is_held for each in result.directories] == [True]
     assert [each.kind for each in result.findings] == ["active-tail"]
     assert result.is_sound
+
+
+def test_damage_under_a_broker_is_what_another_look_finds_too(
+    data_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two reads the cleaner has put other files in place, and then says up to where."""
+    monkeypatch.setattr(partitions, "_PAUSE_SECONDS", 0)
+    [stopped] = [
+        each
+        for task in plan_audit(data_dir).tasks
+        for each in task.replicas
+        if (each.topic, each.partition) == (STAMPED, 0)
+    ]
+    sound = stopped._run()
+    [log] = segments(data_dir, STAMPED)
+    log.write_bytes(log.read_bytes()[:-1] + b"?")
+    damaged = stopped._run()
+    assert not sound[0].findings
+    assert damaged[0].findings
+    cleaned: list[int] = []
+    looks: list[Any] = []
+    replaced = object()
+
+    def look(task: AuditTask) -> Any:
+        cleaned.append(task.clean_up_to)
+        write_offsets(Files(), data_dir / CLEANER_CHECKPOINT, {(task.topic, task.partition): 7})
+        found = looks.pop(0)
+        if isinstance(found, OSError):
+            raise found
+        if found is replaced:
+            log.with_name("other").rename(log)
+            return damaged
+        return found
+
+    monkeypatch.setattr(AuditTask, "_run", look)
+    held = replace(stopped, is_held=True)
+    looks += [damaged, FileNotFoundError(), sound]
+    assert held.run() == sound
+    assert cleaned == [0, 7, 7]
+    looks += [damaged] * 3
+    assert held.run() == damaged
+    log.with_name("other").write_bytes(log.read_bytes())
+    looks += [damaged, replaced, damaged, damaged]
+    assert held.run() == damaged
+    looks += [FileNotFoundError()] * 30
+    with pytest.raises(PipelineError, match="changed while it was read; try again"):
+        held.run()
+    looks += [damaged]
+    assert stopped.run() == damaged
+    assert not looks
 
 
 def test_an_open_transaction_is_a_note(tmp_path: Path) -> None:

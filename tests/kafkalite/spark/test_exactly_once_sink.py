@@ -7,6 +7,8 @@ from typing import Any, cast
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkAttributeError
+from pyspark.sql.types import StringType, StructField, StructType
 
 from kafkalite.spark.client import Client
 from kafkalite.spark.errors import SparkSourceError, UnknownTopic
@@ -106,4 +108,24 @@ def test_what_cannot_be_written_is_told_before_anything_is(running: broker) -> N
 
     write = exactly_once(running.bootstrap, topic="t", query_id="q")
     with pytest.raises(SparkSourceError, match="columns value, offset"):
+        write(cast("Any", Frame()), 0)
+
+
+def test_a_query_without_a_context_needs_its_id(running: broker) -> None:
+    """In Spark Connect there is none."""
+
+    class Session:
+        @property
+        def sparkContext(self) -> None:
+            raise PySparkAttributeError(
+                errorClass="JVM_ATTRIBUTE_NOT_SUPPORTED", messageParameters={"attr_name": "sc"}
+            )
+
+    class Frame:
+        columns = ("value",)
+        schema = StructType([StructField("value", StringType())])
+        sparkSession = Session()
+
+    write = exactly_once(running.bootstrap, topic="t")
+    with pytest.raises(SparkSourceError, match="no query id: use it in foreachBatch, or give"):
         write(cast("Any", Frame()), 0)

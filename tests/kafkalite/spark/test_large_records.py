@@ -113,7 +113,7 @@ def test_pieces_of_all_partitions_are_those_of_each(tmp_path: Path, row_count: i
         }
     )
     partitions = np.arange(row_count) % 7
-    together, apart = PieceWriter(tmp_path, "together"), PieceWriter(tmp_path, "apart")
+    together, apart = PieceWriter(tmp_path), PieceWriter(tmp_path)
     for _ in range(2):
         together.add_all(rows, partitions)
         for partition in np.unique(partitions).tolist():

@@ -54,7 +54,6 @@ def listed(directory: Path) -> set[str]:
         (["--key", "nome"], "no column 'nome'; it has name, number"),
         (["--value", "name,size"], "'size'"),
         (["--partition", "name"], "'name' is string, no partition"),
-        (["--timestamp", "name"], "'name' is string, no timestamp"),
         (["--header", "*=number"], "not a list of structs"),
         (["--partitions", "0"], "0 partitions"),
         (["--topic", "__consumer_offsets"], "__consumer_offsets is the broker's own"),

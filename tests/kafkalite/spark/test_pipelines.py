@@ -107,10 +107,10 @@ def test_an_interrupted_archive_goes_on(tmp_path: Path, monkeypatch: pytest.Monk
     whole = archiving._into_place
     placed = 0
 
-    def failing(root: Path, done: Any) -> None:
+    def failing(*done: Any) -> None:
         nonlocal placed
         placed += 1
-        whole(root, done)
+        whole(*done)
         if placed == 4:
             raise OSError("the power is gone")
 
@@ -151,6 +151,33 @@ def test_an_archive_says_what_it_lost(tmp_path: Path) -> None:
         archive(root, data_dir=data_dir, spark=SPARK)
     with pytest.raises(PipelineError, match="cannot go on as read_uncommitted"):
         archive(root, data_dir=data_dir, isolation="read_uncommitted", spark=SPARK)
+
+
+def test_an_archive_goes_on_when_retention_is_faster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It takes records that were there when the ranges were planned."""
+    data_dir, root = tmp_path / "data", tmp_path / "archive"
+    generated("t", data_dir)
+    monkeypatch.setattr(archiving, "_RANGE_OFFSETS", 100)
+    starts = iter([250, 480])
+    with test_broker(data_dir=data_dir) as broker:
+
+        def lost_meanwhile(*job: Any, run: Any = archiving.run_parts) -> Any:
+            broker.force_data_loss("t", 0, next(starts))
+            return run(*job)
+
+        monkeypatch.setattr(archiving, "run_parts", lost_meanwhile)
+        with pytest.raises(PipelineError, match="t-0"):
+            archive(root, bootstrap=broker.bootstrap, spark=SPARK)
+        found = archive(root, bootstrap=broker.bootstrap, allow_loss=True, spark=SPARK)
+    assert found.done == 520
+    assert found.notes == [
+        f"t-0: offsets [{start}, {end}) were deleted unarchived"
+        for start, end in ((250, 350), (350, 450), (450, 480))
+    ]
+    replayed = replay(root, topic="t", data_dir=tmp_path / "again", spark=SPARK)
+    assert replayed.partitions == found.partitions
 
 
 def test_a_broken_archive_is_not_replayed(tmp_path: Path) -> None:
@@ -290,7 +317,7 @@ def test_json_is_json() -> None:
         {"i": row["i"], "t": row["t"]} for row in table.to_pylist()
     ]
     with pytest.raises(PipelineError, match="no plain JSON form"):
-        json_objects(pa.table({"l": [[1]]}), ["l"])
+        json_objects(pa.table({"l": [[b"bytes"]]}), ["l"])
 
 
 class Sink(Delivery):
@@ -318,7 +345,7 @@ class Sink(Delivery):
 
 def test_pace_follows_the_timestamps(tmp_path: Path) -> None:
     """At twice the pace, partitions side by side. A timestamp that goes back waits for nothing."""
-    writer = PieceWriter(tmp_path, "piece")
+    writer = PieceWriter(tmp_path)
     for partition, stamps in enumerate(([0, 10, 4000, 3000, 9000], [2000])):
         table = pa.table(
             {
@@ -338,7 +365,7 @@ def test_pace_follows_the_timestamps(tmp_path: Path) -> None:
 
 
 def test_a_piece_keeps_the_order(tmp_path: Path) -> None:
-    writer = PieceWriter(tmp_path, "piece")
+    writer = PieceWriter(tmp_path)
     table = pa.table(
         {
             "key": pa.nulls(6, pa.binary()),

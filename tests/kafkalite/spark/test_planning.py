@@ -23,6 +23,7 @@ from kafkalite.spark.planning import (
     subscribed,
     to_json,
 )
+from kafkalite.spark.record_readers import NONE_KNOWN
 
 AT = {"kafka.bootstrap.servers": "localhost:9092", "subscribe": "t"}
 
@@ -62,7 +63,10 @@ class There:
         return sorted(each for each in self.known if wanted is None or each[0] in wanted)
 
     def bounds(
-        self, partitions: Iterable[TopicPartition], isolation: Isolation
+        self,
+        partitions: Iterable[TopicPartition],
+        isolation: Isolation,
+        known_ends: Mapping[TopicPartition, int] = NONE_KNOWN,
     ) -> dict[TopicPartition, Bounds]:
         return {each: self.known[each] for each in partitions if each in self.known}
 

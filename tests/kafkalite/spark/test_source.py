@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql.datasource import InputPartition
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows
 
+from kafkalite.log.directory import LogDirectory
 from kafkalite.spark.errors import OffsetOutOfRange, SparkSourceError
 from kafkalite.spark.options import read_options
+from kafkalite.spark.pipelines import archive
 from kafkalite.spark.planning import OffsetRange
 from kafkalite.spark.schema import spark_schema
 from kafkalite.spark.source import KafkaliteDataSource, Reader, StreamReader, read_range
 from kafkalite.testing import broker
+from tests.kafkalite.spark.conftest import TOPIC, DataDirectory
+from tests.kafkalite.spark.local_spark import LocalSpark
 
 
 @pytest.fixture(scope="module")
@@ -156,3 +161,32 @@ def test_records_whose_topic_is_gone_are_told_or_left_out(running: broker) -> No
     assert both(failondataloss="false") == [b"stays"]
     with pytest.raises(OffsetOutOfRange, match=r"no topic 't'.*failOnDataLoss"):
         both()
+
+
+@pytest.mark.parametrize("available_now", [True, False])
+def test_nothing_goes_back_when_a_killed_broker_starts(
+    data_directory: Callable[..., DataDirectory], tmp_path: Path, available_now: bool
+) -> None:
+    """Its files say only some seconds later what it knows to be committed."""
+    made = data_directory()
+    made.records(b"told")
+    made.checkpoint(1)
+    made.records(b"not told yet")
+    path, root = made.kill(), tmp_path / "archive"
+    options = {"path": str(path), "subscribe": TOPIC}
+    stream = StreamReader(read_options(options, streaming=True))
+    everything = {TOPIC: {"0": 2}}
+    assert stream.latestOffset({TOPIC: {"0": 0}}, ReadAllAvailable()) == everything
+    assert archive(root, data_dir=path, spark=LocalSpark()).rows == 2
+    held = LogDirectory.open(path, cluster_id=None, node_id=1, now_ms=lambda: 0)
+    try:
+        if available_now:
+            stream.prepareForTriggerAvailableNow()
+        assert stream.latestOffset(everything, ReadAllAvailable()) == everything
+        assert stream.latestOffset({TOPIC: {"0": 1}}, ReadAllAvailable()) == {TOPIC: {"0": 1}}
+        assert stream.latestOffset({TOPIC: {"0": 3}}, ReadAllAvailable()) == everything
+        with pytest.raises(OffsetOutOfRange, match="the end of topic-0 was 3 and is 2"):
+            stream.partitions({TOPIC: {"0": 3}}, everything)
+        assert archive(root, data_dir=path, spark=LocalSpark()).rows == 2
+    finally:
+        held.close()

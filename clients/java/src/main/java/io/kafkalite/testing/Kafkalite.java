@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.extension.AfterEachCallback;
+import org.junit.jupiter.api.extension.BeforeAllCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
@@ -20,17 +21,22 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * @RegisterExtension final Kafkalite k = new Kafkalite();
  * }</pre>
  *
+ * <p>A static field (or a class with Lifecycle.PER_CLASS) has one cluster for all its tests. It is
+ * there before the class's first test is set up, and until the last test of the run has ended, as
+ * application contexts that are kept between tests need it. Faults end with each test.
+ *
  * <p>The broker is found by KAFKALITE_URL and KAFKALITE_TOKEN, or by the ready file that
  * KAFKALITE_READY_FILE names. Paths are those of /v1/openapi.json below the cluster. A fault that
  * was never applied fails its test.
  */
-public final class Kafkalite implements BeforeEachCallback, AfterEachCallback {
+public final class Kafkalite implements BeforeAllCallback, BeforeEachCallback, AfterEachCallback {
     private final HttpClient http = HttpClient.newHttpClient();
     private String url;
     private String token;
     private String name;
     private String bootstrap;
     private final Map<String, Object> made;
+    private boolean shared;
 
     public Kafkalite() {
         this(Map.of());
@@ -47,20 +53,44 @@ public final class Kafkalite implements BeforeEachCallback, AfterEachCallback {
     }
 
     @Override
+    public synchronized void beforeAll(ExtensionContext context) throws IOException {
+        if (!shared) {
+            create();
+            shared = true;
+            var run = context.getRoot().getStore(ExtensionContext.Namespace.create(Kafkalite.class));
+            run.put(this, (ExtensionContext.Store.CloseableResource) this::delete);
+        }
+    }
+
+    @Override
     public void beforeEach(ExtensionContext context) throws IOException {
+        if (!shared) {
+            create();
+        }
+    }
+
+    @Override
+    public void afterEach(ExtensionContext context) {
+        Object unfired = get("/unfired-faults").get("unfired");
+        if (shared) {
+            ask("DELETE", "/faults", null);
+        } else {
+            delete();
+        }
+        if (context.getExecutionException().isEmpty() && !((List<?>) unfired).isEmpty()) {
+            throw new AssertionError(unfired.toString());
+        }
+    }
+
+    private void create() throws IOException {
         find();
         Map<String, Object> cluster = map(exchange("POST", "/v1/clusters", made));
         name = (String) cluster.get("name");
         bootstrap = (String) cluster.get("bootstrap");
     }
 
-    @Override
-    public void afterEach(ExtensionContext context) {
-        Object unfired = get("/unfired-faults").get("unfired");
+    private void delete() {
         exchange("DELETE", "/v1/clusters/" + name, null);
-        if (context.getExecutionException().isEmpty() && !((List<?>) unfired).isEmpty()) {
-            throw new AssertionError(unfired.toString());
-        }
     }
 
     private void find() throws IOException {
