@@ -38,13 +38,12 @@ from kafkalite.replica.produced_batches import (
     are_named_twice,
     check_shape,
     each_once,
-    fails_the_request,
     is_transactional,
     look_at,
     look_at_all,
     may_be_refused,
+    refusal_of,
     refuse_instead,
-    shape_error,
 )
 from kafkalite.replica.produced_rows import (
     NO_LEADER,
@@ -57,7 +56,7 @@ from kafkalite.replica.produced_rows import (
 )
 from kafkalite.replica.unwritten_produce import UnwrittenProduce
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import Steps, WaitingSteps, in_slices, is_long, release
+from kafkalite.requests.slices import WaitingSteps, in_slices, is_long, release
 from kafkalite.wire.api_keys import PRODUCE_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.produce import (
@@ -173,7 +172,8 @@ def _append_slowly(
 ) -> WaitingSteps[_Response]:
     batches = yield from look_at_all(request[3], context.api_version)
     topics, malformed = yield from each_once(request[3], context.api_version)
-    refusal = yield from _refusal(services, context, request, batches, topics)
+    about = services.topics, context.api_version, request[0], request[3]
+    refusal = yield from refusal_of(*about, batches, topics)
     if refusal is not None:
         responses = yield from refused_rows(topics, refusal)
         return _respond(services, context, request[1], responses, set())
@@ -295,57 +295,6 @@ def _respond_to(
     if pending and acks == ALL_IN_SYNC:
         return _await_acks(services, context, timeout_ms, pending, responses, leaders)
     return _respond(services, context, acks, responses, leaders)
-
-
-def _refusal(
-    services: Services,
-    context: RequestContext,
-    request: ProduceRequestRow,
-    batches: Batches,
-    once: Sequence[TopicProduceDataRow],
-) -> Steps[KafkaError | None]:
-    """The error for all partitions, before one is looked at (KafkaApis.handleProduceRequest).
-    `once`: the topics without repetition."""
-    transactional_id, _, _, topics = request
-    if batches.unreadable is not None:
-        return batches.unreadable
-    if batches.has_transactional and transactional_id is None:
-        return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    of_known = partial(_only_known, services, context)
-    if not batches.are_whole and (
-        yield from fails_the_request(topics, context.api_version, of_known)
-    ):
-        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-    if len(batches.producers) < 2:
-        return None
-    taken = partial(_only_taken, services, context)
-    known = yield from look_at_all(once, context.api_version, taken)
-    if len(known.producers) < 2:
-        return None
-    return KafkaError(
-        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
-        "Transactional records contained more than one producer ID",
-    )
-
-
-def _only_known(
-    services: Services, context: RequestContext, topic: TopicProduceDataRow
-) -> TopicProduceDataRow:
-    """The partitions of a topic that exist."""
-    name, topic_id, partitions = topic
-    uses_topic_ids = context.api_version >= PRODUCE_BY_ID_SINCE
-    found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
-    count = 0 if found is None else len(found.partitions)
-    return name, topic_id, [item for item in partitions if 0 <= item[0] < count]
-
-
-def _only_taken(
-    services: Services, context: RequestContext, topic: TopicProduceDataRow
-) -> TopicProduceDataRow:
-    """The partitions of a topic that exist, and whose batch is one."""
-    name, topic_id, partitions = _only_known(services, context, topic)
-    version = context.api_version
-    return name, topic_id, [each for each in partitions if shape_error(each[1], version) is None]
 
 
 def _respond(

@@ -8,11 +8,13 @@ log's to judge.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from struct import Struct
 from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from kafkalite.requests.slices import Steps, batches, cut, release_dict
+from kafkalite.wire.api_keys import PRODUCE_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.fields import InMemory
 from kafkalite.wire.messages.produce import (
@@ -32,6 +34,7 @@ from kafkalite.wire.record_batch import (
 
 if TYPE_CHECKING:
     from kafkalite.replica.pending_append import PendingAppend
+    from kafkalite.replica.topics import Topics
 
 _NOT_THERE: Final = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 _FIRST_ZSTD_VERSION: Final = 7
@@ -297,3 +300,52 @@ def refuse_instead(
         if position in appended:
             each = appended[position]
             each.rows, each.position = [row], 0
+
+
+def refusal_of(
+    existing: Topics,
+    api_version: int,
+    transactional_id: str | None,
+    topics: Sequence[TopicProduceDataRow],
+    batches: Batches,
+    once: Sequence[TopicProduceDataRow],
+) -> Steps[KafkaError | None]:
+    """The error for all partitions, before one is looked at (KafkaApis.handleProduceRequest).
+    `once`: the topics without repetition."""
+    if batches.unreadable is not None:
+        return batches.unreadable
+    if batches.has_transactional and transactional_id is None:
+        return KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+    of_known = partial(_only_known, existing, api_version)
+    if not batches.are_whole and (yield from fails_the_request(topics, api_version, of_known)):
+        return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if len(batches.producers) < 2:
+        return None
+    taken = partial(_only_taken, existing, api_version)
+    known = yield from look_at_all(once, api_version, taken)
+    if len(known.producers) < 2:
+        return None
+    return KafkaError(
+        ErrorCode.INVALID_PRODUCER_ID_MAPPING,
+        "Transactional records contained more than one producer ID",
+    )
+
+
+def _only_known(
+    existing: Topics, api_version: int, topic: TopicProduceDataRow
+) -> TopicProduceDataRow:
+    """The partitions of a topic that exist."""
+    name, topic_id, partitions = topic
+    by_id = api_version >= PRODUCE_BY_ID_SINCE
+    found = existing.by_id(topic_id) if by_id else existing.get(name)
+    count = 0 if found is None else len(found.partitions)
+    return name, topic_id, [item for item in partitions if 0 <= item[0] < count]
+
+
+def _only_taken(
+    existing: Topics, api_version: int, topic: TopicProduceDataRow
+) -> TopicProduceDataRow:
+    """The partitions of a topic that exist, and whose batch is one."""
+    name, topic_id, partitions = _only_known(existing, api_version, topic)
+    taken = [each for each in partitions if shape_error(each[1], api_version) is None]
+    return name, topic_id, taken
