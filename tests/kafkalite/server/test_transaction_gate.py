@@ -26,6 +26,7 @@ from kafkalite.coordinators.transaction_coordinator.transaction import TopicPart
 from kafkalite.group_coordinator.config import GroupConfig
 from kafkalite.group_coordinator.coordinator import GroupCoordinator
 from kafkalite.log.append_info import AppendOrigin
+from kafkalite.log.joined_writes import JoinedWrites
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.server.transaction_gate import transaction_gate
@@ -65,6 +66,7 @@ class Leader:
             config=self.config,
             now_ms=clock.now_ms,
             group_coordinator=self.groups,
+            joined_writes=JoinedWrites(),
             # It coordinates nothing, and is one, as the compiled build takes nothing else.
             transaction_coordinator=TransactionCoordinator(
                 TransactionConfig(60_000, 10**9, 10**9, 10**9),
