@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from kafkalite.log.disk_wait import DiskWait, Waits, without_threads
+from kafkalite.log.files import PARTITION_METADATA
 from kafkalite.log.log_state import LogState
 from kafkalite.log.open_files import FileSlice
 from kafkalite.log.retention import unlinking_deleted
@@ -50,6 +51,8 @@ class Flush:
             self._slices.append(FileSlice(segment.file, 0, 0))
             self._indexes += [index.path for index in segment.indexes if index.count]
             self._indexes.append(log.snapshots.path(segment.base_offset))
+        if log.recovery_point <= log.segments.first.base_offset:  # as Kafka, with the first records
+            self._indexes.append(log.directory / PARTITION_METADATA)
         self._epochs = log.leader_epochs.unsynced
         if self._epochs is not None:
             self._indexes.append(self._epochs[0])

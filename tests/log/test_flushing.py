@@ -3,11 +3,13 @@
 import errno
 import os
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
+from kafkalite.log.checkpoints import write_topic_id
 from kafkalite.log.config import LogConfig
-from kafkalite.log.files import Files
+from kafkalite.log.files import PARTITION_METADATA, Files
 from kafkalite.log.flushing import MOST_SEGMENTS, has_unflushed_roll, is_flush_due
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -58,6 +60,19 @@ def test_a_flush_covers_batches_indexes_and_names(disk: Disk, files: SyncFiles) 
     disk.append(log, b"x")
     log.flush()
     assert "topic-0" not in files.synced  # no name is new
+
+
+def test_the_first_flush_covers_the_topic_id(disk: Disk, files: SyncFiles) -> None:
+    log = disk.log()
+    write_topic_id(files, log.directory / PARTITION_METADATA, UUID(int=7))
+    disk.append(log, b"x")
+    files.synced.clear()
+    log.flush()
+    assert PARTITION_METADATA in files.synced
+    disk.append(log, b"x")
+    files.synced.clear()
+    log.flush()
+    assert PARTITION_METADATA not in files.synced
 
 
 def test_a_flush_covers_the_epochs_of_its_batches(disk: Disk, files: SyncFiles) -> None:
