@@ -13,6 +13,7 @@ from kafkalite.replica.share.acquisition import Acquired
 from kafkalite.replica.share.in_flight import RecordState
 from kafkalite.replica.share.share_partition import SharePartition
 from kafkalite.wire.control_records import ControlRecordType, read_end_transaction_marker
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import RecordBatch
 
 
@@ -22,13 +23,17 @@ def without_aborted(
     fetched: Sequence[RecordBatch],
     aborted: Sequence[Aborted],
 ) -> list[Acquired]:
-    """Archive what was acquired of aborted transactions; what is left."""
+    """Archive what was acquired of aborted transactions; what is left.
+
+    Raises KafkaError(UNKNOWN_SERVER_ERROR), as Kafka's fetchSubMap: an aborted batch begins before
+    all that the share partition knows of. What was acquired stays so until its lock ends.
+    """
     if not aborted or not acquired:
         return acquired
     for batch in aborted_batches(fetched, aborted):
         floor = partition.batches.floor(batch.base_offset)
         if floor is None:
-            continue
+            raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         touched = partition.batches.beginning_in(floor.first_offset, batch.last_offset)
         partition.remove(
             batch.base_offset,

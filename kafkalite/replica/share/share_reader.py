@@ -293,12 +293,13 @@ class ShareReader:
     def _acquire(self, share: SharePartition, read: _Read, most: int) -> Fetched:
         wanted = replace(self._wanted, max_records=most)
         acquired = acquire(share, wanted, read.offset, read.batches)
+        if acquired:
+            self._partitions.watch_locks(share.key, share.lock_deadline())
         if self._committed_only:
             acquired = without_aborted(share, acquired, read.batches, read.aborted)
         if not acquired:
             return Fetched()
         self.acquired_count += 1
-        self._partitions.watch_locks(share.key, share.lock_deadline())
         return Fetched(_slice(read, acquired), acquired)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from math import inf
 from typing import Any
 
 import pytest
@@ -229,6 +230,23 @@ def test_a_group_may_read_committed_records_only(group: OneShareGroup, commit: b
         for offset in range(each.first_offset, each.last_offset + 1)
     ]
     assert [offset for offset in offsets if offset != 2] == ([0, 1, 3] if commit else [3])
+
+
+def test_an_aborted_batch_that_begins_before_the_start_is_an_error(group: OneShareGroup) -> None:
+    """Kafka's own: what was acquired stays so until its lock ends."""
+    configs: dict[Any, Any] = group.services.cluster.image.configs
+    configs[32, GROUP] = {"share.isolation.level": "read_committed"}
+    transactional(group, 0, b"a", b"b", b"c")
+    end(group, commit=False)
+    group.append(b"after")
+    group.partition().delete_records_before(1)
+    read(reader(group))  # it finds out that the start has moved
+    answer = read(reader(group))[group.where()]
+    assert answer.error is not None
+    assert answer.error.code is ErrorCode.UNKNOWN_SERVER_ERROR
+    assert seen(answer) == ([], [])
+    assert group.partitions.next_lock_time() < inf
+    assert seen(read(reader(group))[group.where()]) == ([], [])
 
 
 def test_others_read_what_is_not_committed(group: OneShareGroup) -> None:
