@@ -180,8 +180,10 @@ class Compaction:
         self, segment: LogSegment, start: int, transactions: CleanedTransactions
     ) -> Generator[Step, None, bool]:
         """Note the segment's keys; True if the map is full."""
-        position = segment.indexed_position(start)
-        for place, batch in segment.batches(position, must_be_whole=True, most_bytes=LARGE_BYTES):
+        batches = segment.batches_near(
+            start, headers_only=False, must_be_whole=True, most_bytes=LARGE_BYTES
+        )
+        for place, batch in batches:
             self._step_bytes += batch.size_bytes
             batch, data = yield from self._whole(segment, place, batch)
             if batch.is_control:

@@ -2,7 +2,7 @@
 
 The active segment's entries are kept in memory, in the file's own format, and written when the
 segment is flushed, rolled or closed. That is enough, because an index is trusted only up to the
-recovery point, and rebuilt from the log after it. Indexes of older segments stay on disk. A dozen
+recovery point, and rebuilt from the log after it. Indexes of older segments stay on disk. A few
 small reads search them there, so a thousand segments cost no memory and no descriptors.
 
 Kafka maps the active index preallocated (10 MB), and trims it when the segment rolls. It takes a
@@ -16,11 +16,16 @@ import errno
 import os
 import struct
 from bisect import bisect_right
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
 from kafkalite.log.files import Files, write_all
+
+_Answer = TypeVar("_Answer")
+# Entries of a file that are read by one call: 2 or 3 KB.
+_READ_AT_ONCE: Final = 256
 
 
 class IndexFile:
@@ -95,43 +100,83 @@ class IndexFile:
             i += self.count
         if self._entries is not None:
             return self.layout.unpack_from(self._entries, i * self.layout.size)
+        return self._on_disk(lambda descriptor: self._read_entry(descriptor, i))
+
+    def count_up_to(self, value: int, field: int = 0) -> int:
+        """The number of entries with at most `value` in the field, whose values ascend."""
+        if self._entries is not None:
+            return self._bisected(self._entries, value, field)
+        if not self.count:
+            return 0
+        return self._on_disk(lambda descriptor: self._count_on_disk(descriptor, value, field))
+
+    def search(self, value: int) -> tuple[Any, ...] | None:
+        """The last entry whose first field is at most `value`; None if there is none."""
+        if self._entries is None and self.count:
+            return self._on_disk(lambda descriptor: self._search_on_disk(descriptor, value))
+        i = self.count_up_to(value)
+        return self.entry(i - 1) if i else None
+
+    def _bisected(self, entries: bytes | bytearray, value: int, field: int) -> int:
+        layout, size = self.layout, self.layout.size
+        return bisect_right(
+            range(len(entries) // size),
+            value,
+            key=lambda i: layout.unpack_from(entries, i * size)[field],
+        )
+
+    def _search_on_disk(self, descriptor: int, value: int) -> tuple[Any, ...] | None:
+        i = self._count_on_disk(descriptor, value, 0)
+        return self._read_entry(descriptor, i - 1) if i else None
+
+    def _count_on_disk(self, descriptor: int, value: int, field: int) -> int:
+        """`count_up_to` in the file, where the place is guessed: values ascend nearly evenly.
+
+        Every second guess is the middle, for those that do not.
+        """
+        low, high = 0, self.count - 1
+        low_value = self._read_entry(descriptor, low)[field]
+        high_value = self._read_entry(descriptor, high)[field]
+        if value < low_value:
+            return 0
+        if value >= high_value:
+            return high + 1
+        is_even = True
+        while high - low >= _READ_AT_ONCE:
+            middle = (high - low) // 2
+            if is_even:
+                middle = (high - low) * (value - low_value) // (high_value - low_value)
+            is_even = not is_even
+            start = max(low, min(low + middle - _READ_AT_ONCE // 2, high - _READ_AT_ONCE))
+            block = self._read_entries(descriptor, start, _READ_AT_ONCE)
+            first = self.layout.unpack_from(block)[field]
+            last = self.layout.unpack_from(block, len(block) - self.layout.size)[field]
+            if first > value:
+                high, high_value = start, first
+            elif last <= value:
+                low, low_value = start + _READ_AT_ONCE - 1, last
+            else:
+                return start + self._bisected(block, value, field)
+        block = self._read_entries(descriptor, low, high - low + 1)
+        return low + self._bisected(block, value, field)
+
+    def _on_disk(self, ask: Callable[[int], _Answer]) -> _Answer:
+        """The answer to a question to the open file."""
         descriptor = self._files.open(self.path, os.O_RDONLY)
         try:
-            return self._read_entry(descriptor, i)
+            return ask(descriptor)
         finally:
             self._files.close(descriptor)
 
     def _read_entry(self, descriptor: int, i: int) -> tuple[Any, ...]:
+        return self.layout.unpack(self._read_entries(descriptor, i, 1))
+
+    def _read_entries(self, descriptor: int, i: int, count: int) -> bytes:
         size = self.layout.size
-        data = self._files.pread(descriptor, size, i * size)
-        if len(data) < size:
+        data = self._files.pread(descriptor, count * size, i * size)
+        if len(data) < count * size:
             raise OSError(errno.EIO, "an index ends within an entry", str(self.path))
-        return self.layout.unpack(data)
-
-    def count_up_to(self, value: int, field: int = 0) -> int:
-        """The number of entries with at most `value` in the field, whose values ascend."""
-        count = self.count
-        if not count:
-            return 0
-        entries = self._entries
-        if entries is not None:
-            layout = self.layout
-            size = layout.size
-            return bisect_right(
-                range(count), value, key=lambda i: layout.unpack_from(entries, i * size)[field]
-            )
-        descriptor = self._files.open(self.path, os.O_RDONLY)
-        try:
-            return bisect_right(
-                range(count), value, key=lambda i: self._read_entry(descriptor, i)[field]
-            )
-        finally:
-            self._files.close(descriptor)
-
-    def search(self, value: int) -> tuple[Any, ...] | None:
-        """The last entry whose first field is at most `value`; None if there is none."""
-        i = self.count_up_to(value)
-        return self.entry(i - 1) if i else None
+        return data
 
     def append_entry(self, *fields: int) -> None:
         self.load()

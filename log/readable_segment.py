@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -153,27 +154,43 @@ class ReadableSegment:
             most_bytes=most_bytes,
         )
 
-    def indexed_position(self, offset: int) -> int:
-        """The position from which to look for `offset`, by the offset index: a batch begins there.
+    def batches_near(
+        self,
+        offset: int,
+        *,
+        headers_only: bool = True,
+        must_be_whole: bool = False,
+        most_bytes: int | None = None,
+    ) -> Iterator[tuple[int, RecordBatch]]:
+        """`batches` from where the offset index says that `offset` is, or is not far.
 
         Indexes have no checksum. An entry where no batch up to `offset` begins is damaged: then it
         is the segment's start, from where a search takes longer, and loses no record.
         """
+        batches = partial(
+            self.batches,
+            headers_only=headers_only,
+            must_be_whole=must_be_whole,
+            most_bytes=most_bytes,
+        )
         _, position = self.offset_index.lookup(offset)
-        if not 0 < position < self.size:
-            return 0
-        try:
-            first = next(self.batches(position, headers_only=True), None)
-        except KafkaError:
-            first = None
-        return position if first is not None and first[1].base_offset <= offset else 0
+        if 0 < position < self.size:
+            found = batches(position)
+            try:
+                first = next(found, None)
+            except KafkaError:
+                first = None
+            if first is not None and first[1].base_offset <= offset:
+                return chain((first,), found)
+        return batches(0)
 
     def find(self, offset: int) -> tuple[int, RecordBatch] | None:
         """(position, header) of the first batch that ends at or after `offset`, or None."""
         start = self._recent.position_before(offset)
-        if start is None:
-            start = self.indexed_position(offset)
-        for position, batch in self.batches(start, headers_only=True):
+        batches = (
+            self.batches_near(offset) if start is None else self.batches(start, headers_only=True)
+        )
+        for position, batch in batches:
             if batch.last_offset >= offset:
                 return position, batch
         return None
@@ -225,8 +242,7 @@ class ReadableSegment:
         """The first record from `from_offset` on that is not earlier than `timestamp`, or None.
         `in_first_batch`: only the first batch counts that says to have one."""
         _, offset = self.time_index.lookup(timestamp)
-        start = self.indexed_position(max(offset, from_offset))
-        for position, batch in self.batches(start, headers_only=True):
+        for position, batch in self.batches_near(max(offset, from_offset)):
             if batch.max_timestamp < timestamp or batch.last_offset < from_offset:
                 continue
             found = self._search(position, batch, timestamp, from_offset)
@@ -273,16 +289,14 @@ class ReadableSegment:
 
         A torn last batch is an error: the file of a closed log has none.
         """
-        position = self.indexed_position(self.offset_index.last()[0])
         next_offset = self.base_offset
-        for _, batch in self.batches(position, headers_only=True, must_be_whole=True):
+        for _, batch in self.batches_near(self.offset_index.last()[0], must_be_whole=True):
             next_offset = batch.next_offset
         return next_offset
 
     def _scan_largest(self) -> TimestampAndOffset:
         largest = TimestampAndOffset(*self.time_index.last())
-        position = self.indexed_position(largest.offset)
-        for _, batch in self.batches(position, headers_only=True):
+        for _, batch in self.batches_near(largest.offset):
             if batch.max_timestamp > largest.timestamp:
                 largest = TimestampAndOffset(batch.max_timestamp, batch.last_offset)
         return largest

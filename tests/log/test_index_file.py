@@ -1,14 +1,16 @@
 """An index's file: the same entries in memory and on the disk, appended to, searched and cut."""
 
 import os
+import random
 import struct
+from bisect import bisect_right
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafkalite.log.files import FILES
+from kafkalite.log.files import FILES, Files
 from kafkalite.log.index_file import IndexFile
 
 
@@ -26,6 +28,17 @@ def filled(path: Path, entries: list[tuple[int, int]] = ENTRIES) -> Pairs:
     for entry in entries:
         index.append_entry(*entry)
     return index
+
+
+class Reading(Files):
+    """Notes the size of each read."""
+
+    def __init__(self, reads: list[int]) -> None:
+        self._reads = reads
+
+    def pread(self, descriptor: int, size: int, position: int) -> bytes:
+        self._reads.append(size)
+        return super().pread(descriptor, size, position)
 
 
 @pytest.fixture
@@ -58,6 +71,60 @@ def test_entries_are_found_in_memory_and_on_the_disk(path: Path, is_on_disk: boo
     assert index.search(100) == (12, 41)
     assert index.search(-1) is None
     assert [index.count_up_to(value, field=1) for value in (9, 10, 24, 41)] == [0, 1, 2, 5]
+
+
+@given(
+    steps=st.lists(st.sampled_from([0, 1, 2, 7, 1000, 10**6]), min_size=1, max_size=40),
+    repeated=st.integers(1, 60),
+    start=st.integers(0, 10**6),
+    seed=st.integers(0, 2**32),
+)
+def test_a_search_on_the_disk_finds_the_same_however_uneven_the_values(
+    steps: list[int], repeated: int, start: int, seed: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    values = [start]
+    for step in steps * repeated:
+        values.append(min(values[-1] + step, 2**31 - 1))
+    path = tmp_path_factory.mktemp("index") / "0.index"
+    index = filled(path, [(value, i) for i, value in enumerate(values)])
+    index.write()
+    index.unload()
+    some = random.Random(seed).choices(values, k=20)
+    for value in {values[0] - 1, values[0], values[-1], values[-1] + 1, *some, some[0] + 1}:
+        assert index.count_up_to(value) == bisect_right(values, value)
+        i = bisect_right(values, value)
+        assert index.search(value) == ((values[i - 1], i - 1) if i else None)
+
+
+def test_a_search_in_a_large_index_reads_it_a_few_times(path: Path) -> None:
+    rng = random.Random(1)
+    values = [0]
+    for _ in range(200_000):
+        values.append(values[-1] + rng.randint(1, 9))
+    index = filled(path, [(value, i) for i, value in enumerate(values)])
+    index.write()
+    index.unload()
+    reads: list[int] = []
+    files = Reading(reads)
+    counted = Pairs(path.parent, path.name, 0, files)
+    for value in rng.choices(values, k=100):
+        reads.clear()
+        assert counted.search(value) == index.search(value)
+        assert len(reads) <= 6
+        assert sum(reads) <= 8192
+
+
+@pytest.mark.parametrize("damage", [b"\xff" * 8, b"\0" * 8])
+def test_a_search_in_a_damaged_index_ends(path: Path, damage: bytes) -> None:
+    index = filled(path, [(3 * i, i) for i in range(5000)])
+    index.write()
+    index.unload()
+    data = bytearray(path.read_bytes())
+    for i in range(0, len(data), 72):
+        data[i : i + 8] = damage
+    path.write_bytes(data)
+    for value in range(-1, 15_001, 500):
+        assert 0 <= index.count_up_to(value) <= 5000
 
 
 def test_an_index_without_a_file_is_empty(path: Path) -> None:
