@@ -68,10 +68,9 @@ def handle(
 ) -> MetadataResponseRow | SharedResponse | Coroutine[Any, Any, LargeResponse]:
     asked, *flags = request
     if asked is None or len(asked) > _MOST_TOPICS:
-        if asked is not None and len(asked) <= _MOST_ASKED:
-            described = _described_before(services, context, asked)
-            if described is not None:
-                return _answer(services, context, request, described)
+        described = _many_described_before(services, context, request)
+        if described is not None:
+            return _answer(services, context, request, described)
         steps = _response(services, context, request)
         if _is_long(services, request):
             return large_response(steps, context)
@@ -199,6 +198,26 @@ def _described_before(
     return found if count < _MANY else None
 
 
+def _many_described_before(
+    services: Services, context: RequestContext, request: MetadataRequestRow
+) -> list[Any] | None:
+    """The same for many topics, or for all if `_describe_all` has kept them.
+
+    None if operations are asked for, too: the bytes that are kept have none.
+    """
+    asked, _, _, with_topic_operations = request
+    if with_topic_operations:
+        return None
+    if asked is not None:
+        return _described_before(services, context, asked) if len(asked) <= _MOST_ASKED else None
+    rows: list[Any] | None = services.cluster.cache.get(_key_of_all(context))
+    return list(rows) if rows is not None and rows[-1].encoded is not None else None
+
+
+def _key_of_all(context: RequestContext) -> tuple[str, str, int]:
+    return "metadata of all", context.listener_name, context.api_version
+
+
 def _kind(api_version: int) -> int:
     """The first version in which the same is said of a topic as in this one."""
     return 0 if api_version == 0 else 1 if api_version < 6 else 6
@@ -216,10 +235,16 @@ def _look_at(asked: Sequence[MetadataRequestTopicRow]) -> Steps[tuple[bool, bool
 
 
 def _describe_all(services: Services, context: RequestContext) -> Steps[list[Any]]:
+    epoch = services.cluster.epoch
     found: list[Any] = []
+    partitions = 0
     for topic in list(services.topics.all()):
         yield
         found.append((yield from _describe(services, context, topic)))
+        partitions += len(topic.states)
+    is_short = 0 < len(found) <= _MOST_ASKED and partitions <= _MOST_ASKED
+    if is_short and services.cluster.epoch == epoch:
+        services.cluster.cache[_key_of_all(context)] = list(found)
     return found
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from typing import Any
 
 import pytest
 
+from kafkalite.apis.metadata import handle
 from kafkalite.cluster.topic_creation import NewTopic
+from kafkalite.requests.slices import at_once
+from kafkalite.security.authorized_operations import TOPIC_OPERATIONS
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import encode_request
+from kafkalite.wire.fields import NO_UUID
 from kafkalite.wire.message_codec import join
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from tests.kafkalite.server.one_dispatcher import OneDispatcher, one_dispatcher
@@ -98,3 +102,50 @@ def test_long_questions_and_responses_are_not_kept(asked: OneDispatcher) -> None
     asked.respond(request("wide"))
     asked.respond(request(*["topic"] * 20))
     assert not kept(asked)
+
+
+def test_all_topics_are_told_from_what_is_kept_until_a_change(asked: OneDispatcher) -> None:
+    cache = asked.services.cluster.cache
+    key = ("metadata of all", "PLAINTEXT", 12)
+    everything = MetadataRequest(topics=None)
+
+    def names() -> set[str]:
+        return {topic.name for topic in asked.ask(everything, ApiKey.METADATA, 12).topics}
+
+    for number in range(5):
+        asked.services.topics.create(NewTopic(f"topic-{number}", 2, 1))
+        expected = {"topic", *(f"topic-{i}" for i in range(number + 1))}
+        assert key not in cache
+        assert names() == names() == names() == expected
+        assert [row[1] for row in cache[key]] == [
+            topic.name for topic in asked.services.topics.all()
+        ]
+    # Operations are not among the bytes that are kept.
+    with_operations = MetadataRequest(topics=None, include_topic_authorized_operations=True)
+    answers = [asked.ask(with_operations, ApiKey.METADATA, 12) for _ in range(2)]
+    for answer in answers:
+        assert {topic.topic_authorized_operations for topic in answer.topics} == {TOPIC_OPERATIONS}
+    at_once(asked.services.topics.deleting([asked.services.topics.by_name["topic-3"].topic_id]))
+    assert names() == names() == expected - {"topic-3"}
+
+
+def test_many_topics_with_their_operations_are_told_in_slices(asked: OneDispatcher) -> None:
+    names = [f"topic-{number}" for number in range(60)]
+    for name in names:
+        asked.services.topics.create(NewTopic(name, 20, 1))
+    context = asked.connection().context
+    context.api_version = 12
+
+    def is_sliced(*, with_operations: bool) -> bool:
+        rows = [(NO_UUID, name) for name in names]
+        response = handle(asked.services, context, (rows, False, False, with_operations))
+        if isinstance(response, Coroutine):
+            response.close()
+            return True
+        return False
+
+    for some in (names[:30], names[30:]):
+        for _ in range(2):
+            asked.respond(request(*some))
+    assert not is_sliced(with_operations=False)
+    assert is_sliced(with_operations=True)
