@@ -13,7 +13,7 @@ from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.record_batch import HEADER_BYTES, MAGIC, RecordBatch
 
 _SCAN_BYTES: Final = 1 << 20
-_SEARCH_BYTES: Final = 16 << 10
+_SEARCH_BYTES: Final = 8 << 10
 
 
 def read_batches(
