@@ -69,15 +69,12 @@ class Connections:
         self._config = config
         self.loop = loop
         self._max_frame_bytes = config.integer("socket.request.max.bytes")
-        # Only if they are set in the configuration: the system does not tune a size that is set.
-        self._buffer_sizes = [
-            (option, config.integer(name))
-            for option, name in (
-                (socket.SO_RCVBUF, "socket.receive.buffer.bytes"),
-                (socket.SO_SNDBUF, "socket.send.buffer.bytes"),
-            )
-            if name in config.static and config.integer(name) >= 0
-        ]
+        # The system tunes a size that is not set. It does so well for receiving: docs/optimizations.md.
+        names = {socket.SO_SNDBUF: "socket.send.buffer.bytes"}
+        if "socket.receive.buffer.bytes" in config.static:
+            names[socket.SO_RCVBUF] = "socket.receive.buffer.bytes"
+        sizes = {option: config.integer(name) for option, name in names.items()}
+        self._buffer_sizes = [each for each in sizes.items() if each[1] >= 0]
         self._max_idle_seconds = config.integer("connections.max.idle.ms") / 1000
         self._counts = ConnectionCounts(config)
         self._full = trio.lowlevel.ParkingLot()
