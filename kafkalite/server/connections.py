@@ -69,7 +69,8 @@ class Connections:
         self._config = config
         self.loop = loop
         self._max_frame_bytes = config.integer("socket.request.max.bytes")
-        # The system tunes a size that is not set. It does so well for receiving: docs/optimizations.md.
+        # The system tunes a size that is not set, and does it well for what is received:
+        # docs/optimizations.md.
         names = {socket.SO_SNDBUF: "socket.send.buffer.bytes"}
         if "socket.receive.buffer.bytes" in config.static:
             names[socket.SO_RCVBUF] = "socket.receive.buffer.bytes"
