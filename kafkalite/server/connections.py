@@ -127,6 +127,8 @@ class Connections:
                 async with trio.open_nursery() as nursery:
 
                     def listen_on(listener: Listener) -> None:
+                        for option, size in self._buffer_sizes:  # accepted sockets inherit them
+                            listener.socket.setsockopt(socket.SOL_SOCKET, option, size)
                         self._listeners[listener.node_id, listener.name] = listener
                         nursery.start_soon(self.accept, listener, connections)
 
@@ -150,8 +152,6 @@ class Connections:
         """
         # A listener that is opened again has another socket, and another task like this.
         bound = listener.socket
-        for option, size in self._buffer_sizes:
-            bound.setsockopt(socket.SOL_SOCKET, option, size)  # accepted sockets inherit it
         while bound.fileno() >= 0:
             try:
                 await trio.lowlevel.wait_readable(bound)

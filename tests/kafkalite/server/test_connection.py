@@ -279,8 +279,8 @@ async def test_sizes_of_socket_buffers(
     connect: Any, size: int | None, send: int | None, receive: int | None
 ) -> None:
     """Linux doubles what it is told, for its own bookkeeping. None: what it tunes itself."""
-    names = ("socket.send.buffer.bytes", "socket.receive.buffer.bytes")
-    async with test_broker({} if size is None else dict.fromkeys(names, size)) as b:
+    set_sizes = {"socket.send.buffer.bytes": size, "socket.receive.buffer.bytes": size}
+    async with test_broker({} if size is None else set_sizes) as b:
         await (await connect(b)).ask(ApiVersionsRequest(), 0)
         (connection,) = b._running._connections._open
         for option, expected in ((socket.SO_SNDBUF, send), (socket.SO_RCVBUF, receive)):
