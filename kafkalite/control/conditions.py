@@ -28,7 +28,9 @@ from kafkalite.control.questions import (
     TransactionIs,
     Until,
 )
-from kafkalite.control.views import committed_by, group_view, topic_view
+from kafkalite.control.views import committed_by, committed_view, viewing_group
+from kafkalite.replica.partition import Partition
+from kafkalite.requests.slices import Steps, at_once
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,8 @@ class Sight:
         return self.book_now()
 
 
-Look = Callable[[], Looked]
+# In steps: what is looked at may change in between.
+Look = Callable[[], Steps[Looked]]
 # The note of a rule that only counts for somebody who waits.
 WAITING = "counts for a wait"
 
@@ -87,12 +90,12 @@ def _look_for_group(wanted: GroupIs, sight: Sight) -> Look:
     since = sight.now()
     last = ""
 
-    def look() -> Looked:
+    def look() -> Steps[Looked]:
         nonlocal since, last
         found = sight.broker.services.group_coordinator.interventions.group(wanted.id)
         if found is None:
             return Looked(wanted.members == 0, {}, f"group {wanted.id} does not exist")
-        group = group_view(sight.broker, found)
+        group = yield from viewing_group(sight.broker, found)
         if group.state != last:
             since, last = sight.now(), group.state
         missing = _missing_in(group, wanted)
@@ -161,21 +164,26 @@ def _waited_for(member: MemberView) -> str:
 
 
 def _look_for_records(wanted: RecordsAre, sight: Sight) -> Look:
-    def count() -> int | None:
+    def of_partition(each: Partition) -> int:
+        log = each.log
+        end = log.last_stable_offset if wanted.committed else log.high_watermark
+        return end - log.log_start_offset
+
+    def count() -> Steps[int | None]:
         if (topic := sight.broker.services.topics.get(wanted.topic)) is None:
             return None
-        partitions = topic_view(topic).partitions
-        return sum(
-            (each.last_stable_offset if wanted.committed else each.end_offset) - each.start_offset
-            for each in partitions
-            if wanted.partition in (None, each.partition)
-        )
+        found = 0
+        for each in topic.partitions:
+            if wanted.partition in (None, each.index):
+                found += of_partition(each)
+            yield
+        return found
 
-    data, base = sight.data_number(), (count() or 0) if wanted.since_now else 0
+    data, base = sight.data_number(), (at_once(count()) or 0) if wanted.since_now else 0
 
-    def look() -> Looked:
+    def look() -> Steps[Looked]:
         nonlocal data, base
-        found = count()
+        found = yield from count()
         if data != sight.data_number():  # what is there in the beginning is not new
             data, base = sight.data_number(), (found or 0) if wanted.since_now else 0
         if found is None:
@@ -190,10 +198,10 @@ def _look_for_records(wanted: RecordsAre, sight: Sight) -> Look:
     return look
 
 
-def _look_at_lag(wanted: LagIs, sight: Sight) -> Looked:
+def _look_at_lag(wanted: LagIs, sight: Sight) -> Steps[Looked]:
     offsets = [
         each
-        for each in committed_by(sight.broker, wanted.group)
+        for each in (yield from committed_by(sight.broker, wanted.group))
         if wanted.topics is None or each.topic in wanted.topics
     ]
     if not offsets:
@@ -209,12 +217,12 @@ def _look_at_lag(wanted: LagIs, sight: Sight) -> Looked:
 
 def _look_at_committed(wanted: CommittedIs, sight: Sight) -> Looked:
     place = f"{wanted.topic}-{wanted.partition}"
-    for each in committed_by(sight.broker, wanted.group):
-        if (each.topic, each.partition) == (wanted.topic, wanted.partition):
-            met = each.offset >= wanted.offset
-            found = f"group {wanted.group} has committed {each.offset} of {place}"
-            because = f"{found}, not {wanted.offset}"
-            return Looked(met, {"offset": each.offset}, "" if met else because)
+    found = committed_view(sight.broker, wanted.group, wanted.topic, wanted.partition)
+    if found is not None:
+        because = f"group {wanted.group} has committed {found.offset} of {place}, "
+        because += f"not {wanted.offset}"
+        met = found.offset >= wanted.offset
+        return Looked(met, {"offset": found.offset}, "" if met else because)
     return Looked(False, {}, f"group {wanted.group} has committed nothing of {place}")
 
 
@@ -236,11 +244,12 @@ def _look_for_request(wanted: RequestCame, sight: Sight) -> Look:
     book = sight.book
     state = book.add(rule)
 
-    def look() -> Looked:
+    def look() -> Steps[Looked]:
         nonlocal book, state
         if sight.book is not book:  # a reset has begun another one
             book, state = sight.book, sight.book.add(rule)
             finalize(look, book.discard, state)
+        yield
         met = state.matched >= wanted.count
         because = f"{state.matched} of {wanted.count} such requests came"
         if not state.matched:
@@ -301,19 +310,19 @@ def _look_at_topic(wanted: TopicIs, sight: Sight) -> Looked:
 
 def _look_for_quiet(wanted: QuietFor, sight: Sight) -> Look:
     lasting = seconds(wanted.lasting, field="quiet.for")
-    last: object = None
+    last: dict[object, object] = {}
     since = sight.now()
 
-    def look() -> Looked:
+    def look() -> Steps[Looked]:
         nonlocal last, since
-        broker = sight.broker
-        state = (
-            {log.name: log.log_end_offset for log in broker.services.logs.manager.logs},
-            [
-                (group.group_id, group.state, frozenset(group.members))
-                for group in broker.services.group_coordinator.interventions.groups()
-            ],
-        )
+        services = sight.broker.services
+        state: dict[object, object] = {}
+        for log in services.logs.manager.logs:
+            state[log.name] = log.log_end_offset
+            yield
+        for group in list(services.group_coordinator.interventions.groups()):
+            state["group", group.group_id] = group.state, frozenset(group.members)
+            yield
         if state != last:
             last, since = state, sight.now()
         quiet = sight.now() - since
@@ -327,8 +336,10 @@ def _look_for_quiet(wanted: QuietFor, sight: Sight) -> Look:
 def _look_for_all(wanted: tuple[Until, ...], sight: Sight) -> Look:
     looks = [look_for(each, sight) for each in wanted]
 
-    def look() -> Looked:
-        results = [each() for each in looks]
+    def look() -> Steps[Looked]:
+        results: list[Looked] = []
+        for each in looks:
+            results.append((yield from each()))
         missing = "; ".join(each.because for each in results if not each.met)
         return Looked(not missing, {"all": [each.seen for each in results]}, missing)
 
@@ -338,8 +349,10 @@ def _look_for_all(wanted: tuple[Until, ...], sight: Sight) -> Look:
 def _look_for_any(wanted: tuple[Until, ...], sight: Sight) -> Look:
     looks = [look_for(each, sight) for each in wanted]
 
-    def look() -> Looked:
-        results = [each() for each in looks]
+    def look() -> Steps[Looked]:
+        results: list[Looked] = []
+        for each in looks:
+            results.append((yield from each()))
         met = any(each.met for each in results)
         missing = " and ".join(each.because for each in results)
         return Looked(met, {"any": [each.seen for each in results]}, "" if met else missing)
@@ -350,8 +363,8 @@ def _look_for_any(wanted: tuple[Until, ...], sight: Sight) -> Look:
 def _look_for_not(wanted: Until, sight: Sight) -> Look:
     inner = look_for(wanted, sight)
 
-    def look() -> Looked:
-        result = inner()
+    def look() -> Steps[Looked]:
+        result = yield from inner()
         because = f"this still holds: {result.seen}" if result.met else ""
         return Looked(not result.met, result.seen, because)
 
@@ -360,13 +373,18 @@ def _look_for_not(wanted: Until, sight: Sight) -> Look:
 
 def _plainly(look: Callable[[Any, Sight], Looked]) -> Callable[[Any, Sight], Look]:
     """For conditions that remember nothing from one look to the next."""
-    return lambda wanted, sight: partial(look, wanted, sight)
+
+    def steps(wanted: Any, sight: Sight) -> Steps[Looked]:
+        yield
+        return look(wanted, sight)
+
+    return lambda wanted, sight: partial(steps, wanted, sight)
 
 
 _LOOKS: dict[str, Callable[[Any, Sight], Look]] = {
     "group": _look_for_group,
     "records": _look_for_records,
-    "lag": _plainly(_look_at_lag),
+    "lag": lambda wanted, sight: partial(_look_at_lag, wanted, sight),
     "committed": _plainly(_look_at_committed),
     "transaction": _plainly(_look_at_transaction),
     "request": _look_for_request,

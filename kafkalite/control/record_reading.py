@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import base64
 import codecs
-from collections.abc import Iterator
-from typing import Any, Literal
+import heapq
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, Literal, TypeVar
 
 from kafkalite.control.answers import FoundRecord, Header, RecordView
 from kafkalite.log.open_files import FileSlice
 from kafkalite.replica.partition import Partition
+from kafkalite.requests.slices import Steps, batches, mapped, mapped_in_steps
 from kafkalite.wire.record_batch import Record, iterate_batches, iterate_records
+
+T = TypeVar("T")
 
 # Read of a partition at a time.
 _READ_BYTES = 1 << 20
@@ -55,6 +60,17 @@ def _bytes_of(records: FileSlice | bytes) -> bytes:
         return records
     with records as slice_:
         return slice_.read()
+
+
+def by_time(found: list[list[T]], time: Callable[[T], int]) -> Steps[list[T]]:
+    """The records of partitions by time. Within one, their order is that of the offsets."""
+    while len(found) > 1:
+        found = yield from mapped_in_steps(partial(_merged, time), batches(found))
+    return found[0] if found else []
+
+
+def _merged(time: Callable[[T], int], found: list[list[T]]) -> Steps[list[T]]:
+    return (yield from mapped(lambda each: each, heapq.merge(*found, key=time)))
 
 
 def view(partition: int, record: Record) -> RecordView:

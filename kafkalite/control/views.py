@@ -19,11 +19,13 @@ from kafkalite.control.answers import (
 from kafkalite.control.problems import not_found
 from kafkalite.coordinators.transaction_coordinator.transaction import Transaction
 from kafkalite.group_coordinator.classic_group import ClassicGroup, ClassicGroupState
+from kafkalite.group_coordinator.classic_member import ClassicMember
+from kafkalite.group_coordinator.modern_member import ModernMember
 from kafkalite.group_coordinator.shard import AnyModernGroup, Group
 from kafkalite.replica.partition import Partition
 from kafkalite.replica.topics import Topic
 from kafkalite.requests.names import shown_topic
-from kafkalite.requests.slices import Steps, at_once, mapped
+from kafkalite.requests.slices import Steps, mapped
 from kafkalite.wire.message_codec import parse_body
 from kafkalite.wire.messages.consumer_protocol_assignment import ConsumerProtocolAssignment
 
@@ -44,13 +46,8 @@ def partition_of(broker: Broker, topic: str, index: int) -> Partition:
     return found
 
 
-def topic_view(topic: Topic) -> TopicView:
-    """A topic as it is now."""
-    return at_once(viewing(topic))
-
-
 def viewing(topic: Topic) -> Steps[TopicView]:
-    """The same, in steps: partitions may change in between."""
+    """A topic, in steps: partitions may change in between."""
     partitions = yield from mapped(_partition_view, topic.partitions)
     configs = dict(topic.configs)
     return TopicView(topic.name, topic.topic_id, topic.is_internal, configs, partitions)
@@ -79,19 +76,32 @@ def group_of(broker: Broker, group_id: str) -> Group:
     return found
 
 
-def group_view(broker: Broker, group: Group) -> GroupView:
-    """A group with its members and offsets as they are now."""
-    if isinstance(group, ClassicGroup):
-        generation, members = group.generation_id, _classic_members(broker, group)
-    else:
-        generation, members = group.epoch, _modern_members(broker, group)
+def instance_of(member: ClassicMember | ModernMember) -> str | None:
+    """The name that a static member has."""
+    if isinstance(member, ClassicMember):
+        return member.group_instance_id
+    return member.instance_id
+
+
+def viewing_group(broker: Broker, group: Group) -> Steps[GroupView]:
+    """A group with its members and offsets, in steps: they may change in between."""
+    members: list[MemberView] = []
+    for member_id in list(group.members):
+        if member_id in group.members:
+            members.append(
+                _classic_member(broker, group, member_id)
+                if isinstance(group, ClassicGroup)
+                else _modern_member(broker, group, member_id)
+            )
+        yield
+    offsets = yield from committed_by(broker, group.group_id)
     return GroupView(
         id=group.group_id,
         type=group.group_type,
         state=str(group.state.value),
-        generation=generation,
+        generation=group.generation_id if isinstance(group, ClassicGroup) else group.epoch,
         members=members,
-        offsets=committed_by(broker, group.group_id),
+        offsets=offsets,
     )
 
 
@@ -102,23 +112,21 @@ def _session_ms(broker: Broker, group: Group, member_id: str) -> tuple[int | Non
     return round(session.left * 1000), round(session.silent * 1000)
 
 
-def _classic_members(broker: Broker, group: ClassicGroup) -> list[MemberView]:
+def _classic_member(broker: Broker, group: ClassicGroup, member_id: str) -> MemberView:
+    member = group.members[member_id]
     is_stable = group.state is ClassicGroupState.STABLE
-    return [
-        MemberView(
-            member.member_id,
-            member.group_instance_id,
-            member.client_id,
-            member.client_host,
-            is_stable and member.member_id not in group.pending_sync,
-            _classic_assignment(member.assignment) if is_stable else {},
-            *_session_ms(broker, group, member.member_id),
-            member.answer_join is None
-            if group.state is ClassicGroupState.PREPARING_REBALANCE
-            else member.member_id in group.pending_sync,
-        )
-        for member in group.members.values()
-    ]
+    return MemberView(
+        member.member_id,
+        member.group_instance_id,
+        member.client_id,
+        member.client_host,
+        is_stable and member.member_id not in group.pending_sync,
+        _classic_assignment(member.assignment) if is_stable else {},
+        *_session_ms(broker, group, member.member_id),
+        member.answer_join is None
+        if group.state is ClassicGroupState.PREPARING_REBALANCE
+        else member.member_id in group.pending_sync,
+    )
 
 
 def _classic_assignment(assignment: bytes) -> dict[str, list[int]]:
@@ -133,26 +141,22 @@ def _classic_assignment(assignment: bytes) -> dict[str, list[int]]:
     return {each.topic: sorted(each.partitions) for each in parsed.assigned_partitions}
 
 
-def _modern_members(broker: Broker, group: AnyModernGroup) -> list[MemberView]:
-    views: list[MemberView] = []
-    for member in group.members.values():
-        is_ready = member.is_reconciled_to(group.assignment_epoch)
-        assigned = member.assigned
-        views.append(
-            MemberView(
-                member.member_id,
-                member.instance_id,
-                member.client_id,
-                member.client_host,
-                is_ready,
-                {_topic_name(broker, each): sorted(assigned[each]) for each in assigned}
-                if isinstance(assigned, Mapping)
-                else _read_by(broker, group, assigned.active),
-                *_session_ms(broker, group, member.member_id),
-                not is_ready,
-            )
-        )
-    return views
+def _modern_member(broker: Broker, group: AnyModernGroup, member_id: str) -> MemberView:
+    member = group.members[member_id]
+    is_ready = member.is_reconciled_to(group.assignment_epoch)
+    assigned = member.assigned
+    return MemberView(
+        member.member_id,
+        member.instance_id,
+        member.client_id,
+        member.client_host,
+        is_ready,
+        {_topic_name(broker, each): sorted(assigned[each]) for each in assigned}
+        if isinstance(assigned, Mapping)
+        else _read_by(broker, group, assigned.active),
+        *_session_ms(broker, group, member.member_id),
+        not is_ready,
+    )
 
 
 def _read_by(
@@ -176,25 +180,34 @@ def _topic_name(broker: Broker, topic_id: UUID) -> str:
     return shown_topic(topic_id, broker.services.topics.name_of)
 
 
-def committed_by(broker: Broker, group_id: str) -> list[CommittedView]:
-    """The offsets of a group, with the lag to the high watermark of each."""
+def committed_by(broker: Broker, group_id: str) -> Steps[list[CommittedView]]:
+    """The offsets of a group in their order, in steps: they may change in between."""
     shard = broker.services.group_coordinator.interventions.shard_of(group_id)
-    if shard is None:
-        return []
     views: list[CommittedView] = []
-    for name, index in sorted(shard.offsets.partitions_of(group_id)):
-        committed = shard.offsets.get(group_id, name, index)
-        if committed is None:
-            continue
-        topic = broker.services.topics.get(name)
-        end = (
-            topic.partitions[index].high_watermark
-            if topic is not None and index < len(topic.partitions)
-            else committed.offset
-        )
-        lag = max(0, end - committed.offset)
-        views.append(CommittedView(name, index, committed.offset, lag, committed.metadata))
+    if shard is None:
+        return views
+    for name in sorted(shard.offsets.of_group(group_id)):
+        for index in sorted(shard.offsets.of_group(group_id).get(name, ())):
+            if (view := committed_view(broker, group_id, name, index)) is not None:
+                views.append(view)
+            yield
     return views
+
+
+def committed_view(broker: Broker, group_id: str, name: str, index: int) -> CommittedView | None:
+    """The offset that a group has committed of a partition, with the lag to the high watermark."""
+    shard = broker.services.group_coordinator.interventions.shard_of(group_id)
+    committed = None if shard is None else shard.offsets.get(group_id, name, index)
+    if committed is None:
+        return None
+    topic = broker.services.topics.get(name)
+    end = (
+        topic.partitions[index].high_watermark
+        if topic is not None and index < len(topic.partitions)
+        else committed.offset
+    )
+    lag = max(0, end - committed.offset)
+    return CommittedView(name, index, committed.offset, lag, committed.metadata)
 
 
 def transaction_of(broker: Broker, transactional_id: str) -> Transaction:

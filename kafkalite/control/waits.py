@@ -15,10 +15,11 @@ import trio
 
 from kafkalite.broker import Broker
 from kafkalite.control.answers import Waited
-from kafkalite.control.conditions import Sight, look_for
+from kafkalite.control.conditions import Looked, Sight, look_for
 from kafkalite.control.faults.holds import Holds
 from kafkalite.control.questions import Until
 from kafkalite.requests.purgatory import Watchers
+from kafkalite.requests.slices import at_once, in_slices_of_task
 from kafkalite.requests.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 # The longest that a condition holds without being noticed.
@@ -49,10 +50,12 @@ class _Watch:
         self, until: Until, sight: Sight, holds: Callable[[], Holds], waker: _Waker
     ) -> None:
         self._until, self._sight, self._holds_now, self._waker = until, sight, holds, waker
+        self.times = 0
         self.begin()
 
     def begin(self) -> None:
         """Watch."""
+        self.times += 1
         self._watched = list(_watched(self._until, self._sight.broker))
         self._book, self._holds = self._sight.book, self._holds_now()
         for watchers in self._watched:
@@ -83,22 +86,29 @@ async def wait_for(
     """
     began = trio.current_time()
     look = look_for(until, sight)
-    result = look()
     waker = _Waker()
     watch = _Watch(until, sight, holds, waker)
 
     def goes_on() -> None:
         watch.end()
         watch.begin()
-        look()  # it counts from here
+        at_once(look())  # it counts from here
         waker.try_complete()
+
+    async def looked() -> Looked:
+        while True:
+            times = watch.times
+            result = await in_slices_of_task(look())
+            if watch.times == times:  # else it has seen what is gone
+                return result
 
     begun.add(goes_on)
     try:
+        result = await looked()
         while not result.met and trio.current_time() < began + timeout_seconds:
             with trio.move_on_at(began + timeout_seconds):
                 await waker.wait()
-            result = look()
+            result = await looked()
     finally:
         begun.discard(goes_on)
         watch.end()

@@ -9,9 +9,10 @@ from kafkalite.control.answers import GroupView
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.coordination import AssignGroup
 from kafkalite.control.problems import Problem, not_found
-from kafkalite.control.views import group_of, group_view, partition_of, topic_of
+from kafkalite.control.views import group_of, partition_of, topic_of, viewing_group
 from kafkalite.group_coordinator.consumer_group import ConsumerGroup
 from kafkalite.group_coordinator.consumer_member import ConsumerMember
+from kafkalite.requests.slices import in_slices_of_task
 
 
 async def assign_group(cluster: ControlledCluster, request: AssignGroup) -> GroupView:
@@ -36,7 +37,8 @@ async def assign_group(cluster: ControlledCluster, request: AssignGroup) -> Grou
             raise Problem("invalid_assignment", f"{name} is named twice", value=name)
         targets[member.member_id] = _target(cluster, group, member, topics, taken)
     broker.services.group_coordinator.interventions.assign(group, targets)
-    return group_view(broker, group_of(broker, request.group))
+    seen = viewing_group(broker, group_of(broker, request.group))
+    return await in_slices_of_task(seen)
 
 
 def _member(group: ConsumerGroup, name: str) -> ConsumerMember:

@@ -23,16 +23,18 @@ from kafkalite.control.questions import (
     TransactionName,
 )
 from kafkalite.control.views import (
-    committed_by,
+    committed_view,
     group_of,
-    group_view,
+    instance_of,
     topic_of,
     transaction_of,
     transaction_view,
+    viewing_group,
 )
 from kafkalite.replica.partition import Partition
-from kafkalite.requests.disk_threads import read_off_loop
-from kafkalite.requests.slices import in_slices_of_task, mapped
+from kafkalite.replica.topics import Topic
+from kafkalite.requests.disk_threads import off_loop
+from kafkalite.requests.slices import WaitingSteps, in_slices_of_task, mapped, mapped_in_steps
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -50,19 +52,24 @@ async def list_groups(cluster: ControlledCluster, request: Page) -> list[GroupVi
     """All groups, by their ids."""
     groups = cluster.broker.services.group_coordinator.interventions.groups()
     chosen = page_by_name(groups, request, lambda group: group.group_id)
-    return await in_slices_of_task(mapped(partial(group_view, cluster.broker), chosen))
+    return await in_slices_of_task(mapped_in_steps(partial(viewing_group, cluster.broker), chosen))
+
+
+async def _view_of(cluster: ControlledCluster, group_id: str) -> GroupView:
+    group = group_of(cluster.broker, group_id)
+    return await in_slices_of_task(viewing_group(cluster.broker, group))
 
 
 async def show_group(cluster: ControlledCluster, request: GroupName) -> GroupView:
     """One group: members, what they are assigned, offsets and lag."""
-    return group_view(cluster.broker, group_of(cluster.broker, request.group))
+    return await _view_of(cluster, request.group)
 
 
 async def committed(cluster: ControlledCluster, request: CommittedOffset) -> CommittedView:
     """The offset that a group has committed of a partition."""
-    for each in committed_by(cluster.broker, request.group):
-        if (each.topic, each.partition) == (request.topic, request.partition):
-            return each
+    found = committed_view(cluster.broker, request.group, request.topic, request.partition)
+    if found is not None:
+        return found
     raise not_found("committed offset", f"{request.group} of {request.topic}-{request.partition}")
 
 
@@ -79,14 +86,7 @@ async def seek_group(cluster: ControlledCluster, request: SeekGroup) -> GroupVie
         raise Problem("invalid_offset", "give one of `to` and `since`")
     topic = topic_of(cluster.broker, request.topic)
     now_ms = cluster.clock.now_ms()
-    partitions = [
-        OffsetCommitRequestPartition(
-            partition_index=each.index,
-            committed_offset=await read_off_loop(partial(_offset_of, each, request, now_ms)),
-        )
-        for each in topic.partitions
-        if request.partition in (None, each.index)
-    ]
+    partitions = await in_slices_of_task(_places(topic, request, now_ms))
     body = OffsetCommitRequest(
         group_id=request.group,
         topics=[OffsetCommitRequestTopic(name=request.topic, partitions=partitions)],
@@ -96,7 +96,22 @@ async def seek_group(cluster: ControlledCluster, request: SeekGroup) -> GroupVie
     for each in answer.topics:
         for partition in each.partitions:
             check(partition.error_code, f"the offsets of group {request.group} are not set")
-    return group_view(cluster.broker, group_of(cluster.broker, request.group))
+    return await _view_of(cluster, request.group)
+
+
+def _places(
+    topic: Topic, request: SeekGroup, now_ms: int
+) -> WaitingSteps[list[OffsetCommitRequestPartition]]:
+    places: list[OffsetCommitRequestPartition] = []
+    for each in topic.partitions:
+        if request.partition in (None, each.index):
+            offset = yield from off_loop(partial(_offset_of, each, request, now_ms))
+            place = OffsetCommitRequestPartition(
+                partition_index=each.index, committed_offset=offset
+            )
+            places.append(place)
+        yield None
+    return places
 
 
 def _offset_of(partition: Partition, request: SeekGroup, now_ms: int) -> int:
@@ -133,9 +148,9 @@ async def expire_members(cluster: ControlledCluster, request: ExpireMembers) -> 
     groups = cluster.broker.services.group_coordinator.interventions
     group = group_of(cluster.broker, request.group)
     chosen = [
-        each.member_id
-        for each in group_view(cluster.broker, group).members
-        if request.member in (None, each.member_id, each.instance_id, each.client_id)
+        member_id
+        for member_id, each in group.members.items()
+        if request.member in (None, member_id, instance_of(each), each.client_id)
     ]
     if not chosen and request.member is not None:
         raise not_found("member", request.member)
@@ -154,7 +169,7 @@ async def rebalance_group(cluster: ControlledCluster, request: RebalanceGroup) -
         if turn:
             await trio.sleep(every)
         groups.rebalance(group_of(cluster.broker, request.group))
-    return group_view(cluster.broker, group_of(cluster.broker, request.group))
+    return await _view_of(cluster, request.group)
 
 
 # Transactions

@@ -5,7 +5,6 @@ An answer comes after so many records were looked at, found or not, and says whe
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,12 +14,12 @@ from kafkalite.control.answers import RecordsFound
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.durations import milliseconds
 from kafkalite.control.questions import SearchRecords
+from kafkalite.control.record_reading import by_time, records_of
 from kafkalite.control.record_reading import found as shown
-from kafkalite.control.record_reading import records_of
 from kafkalite.control.views import partition_of, topic_of
 from kafkalite.replica.partition import Partition
-from kafkalite.requests.disk_threads import read_off_loop
-from kafkalite.requests.slices import Steps, in_slices_of_task
+from kafkalite.requests.disk_threads import off_loop
+from kafkalite.requests.slices import Steps, WaitingSteps, in_slices_of_task, mapped
 from kafkalite.wire.record_batch import Record
 
 # Looked at for one answer, in all partitions together.
@@ -53,9 +52,19 @@ async def search_records(cluster: ControlledCluster, request: SearchRecords) -> 
         chosen = [partition_of(cluster.broker, request.topic, request.partition)]
     now_ms = cluster.clock.now_ms()
     starts: dict[int, int] = {}
-    for each in () if _is_backward(request) else chosen:
-        starts[each.index] = await read_off_loop(partial(_start, each, request, now_ms))
+    if not _is_backward(request):
+        starts = await in_slices_of_task(_starts(chosen, request, now_ms))
     return await in_slices_of_task(_search(chosen, starts, request))
+
+
+def _starts(
+    partitions: list[Partition], request: SearchRecords, now_ms: int
+) -> WaitingSteps[dict[int, int]]:
+    starts: dict[int, int] = {}
+    for each in partitions:
+        starts[each.index] = yield from off_loop(partial(_start, each, request, now_ms))
+        yield None
+    return starts
 
 
 def _is_backward(request: SearchRecords) -> bool:
@@ -78,7 +87,8 @@ def _search(
         else:
             start = starts[partition.index]
             scans.append((yield from _forward(partition, start, request, matches, most)))
-    return _answer(scans, request, ends, is_backward=is_backward)
+        yield
+    return (yield from _answer(scans, request, ends, is_backward=is_backward))
 
 
 def _start(partition: Partition, request: SearchRecords, now_ms: int) -> int:
@@ -171,14 +181,10 @@ def _backward(
 
 def _answer(
     scans: list[_Scan], request: SearchRecords, ends: dict[int, int], *, is_backward: bool
-) -> RecordsFound:
+) -> Steps[RecordsFound]:
     """The first or the last of all that was found, by time; places leave out what is not given."""
-    merged = list(
-        heapq.merge(
-            *([(each, record) for record in each.found] for each in scans),
-            key=lambda pair: pair[1].timestamp,
-        )
-    )
+    pairs = yield from mapped(_pairs, scans)
+    merged = yield from by_time(pairs, lambda pair: pair[1].timestamp)
     chosen = merged[-request.count :] if is_backward else merged[: request.count]
     left_out = merged[: -request.count] if is_backward else merged[request.count :]
     following = {each.index: each.end for each in scans}
@@ -190,10 +196,15 @@ def _answer(
     else:
         for scan, record in reversed(left_out):
             following[scan.index] = record.offset
+    records = yield from mapped(lambda pair: shown(pair[0].index, pair[1], request.preview), chosen)
     return RecordsFound(
-        records=[shown(scan.index, record, request.preview) for scan, record in chosen],
+        records=records,
         next=following,
         before=before,
         searched=sum(each.searched for each in scans),
         exhausted=not left_out and all(each.is_over for each in scans),
     )
+
+
+def _pairs(scan: _Scan) -> list[tuple[_Scan, Record]]:
+    return [(scan, record) for record in scan.found]

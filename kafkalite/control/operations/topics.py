@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import heapq
+from typing import Final
 
 import trio
 
@@ -20,15 +20,17 @@ from kafkalite.control.questions import (
     TopicName,
     WriteRecords,
 )
-from kafkalite.control.record_reading import records_of, view
+from kafkalite.control.record_reading import by_time, records_of, view
 from kafkalite.control.record_writing import writing
 from kafkalite.control.views import partition_of, topic_of, viewing
 from kafkalite.replica import record_removal
 from kafkalite.replica.partition import Partition
-from kafkalite.replica.topics import NewTopic
+from kafkalite.replica.topics import NewTopic, Topic
 from kafkalite.requests.purgatory import Watchers
-from kafkalite.requests.slices import in_slices_of_task, mapped, mapped_in_steps
+from kafkalite.requests.slices import Steps, in_slices_of_task, mapped, mapped_in_steps
 from kafkalite.wire.errors import KafkaError
+
+_READ_IN_A_STEP: Final = 64
 
 
 async def list_topics(cluster: ControlledCluster, request: Page) -> list[TopicView]:
@@ -130,7 +132,7 @@ async def read_records(cluster: ControlledCluster, request: ReadRecords) -> list
         topic = cluster.broker.services.topics.get(request.topic)
         found: list[RecordView] = []
         if topic is not None:
-            found = _read(cluster, request)
+            found = await in_slices_of_task(_read(topic, request))
         elif request.wait is None:
             topic_of(cluster.broker, request.topic)
         if len(found) >= request.count or trio.current_time() >= deadline:
@@ -161,22 +163,28 @@ async def _changed(watched: list[Watchers]) -> None:
             each.discard(change)
 
 
-def _read(cluster: ControlledCluster, request: ReadRecords) -> list[RecordView]:
-    topic = topic_of(cluster.broker, request.topic)
+def _read(topic: Topic, request: ReadRecords) -> Steps[list[RecordView]]:
     by_partition: list[list[RecordView]] = []
     for partition in topic.partitions:
-        if request.partition not in (None, partition.index):
-            continue
-        found: list[RecordView] = []
-        for each in records_of(partition, request.from_, committed_only=request.committed):
-            record = view(partition.index, each)
-            if request.value_contains is None or request.value_contains in (record.value or ""):
-                found.append(record)
-            if len(found) >= request.count:
-                break
-        by_partition.append(found)
-    # By time across partitions; within one, their order is that of the offsets.
-    return list(heapq.merge(*by_partition, key=lambda each: each.timestamp))
+        if request.partition in (None, partition.index):
+            by_partition.append((yield from _read_of(partition, request)))
+            yield
+    return (yield from by_time(by_partition, lambda each: each.timestamp))
+
+
+def _read_of(partition: Partition, request: ReadRecords) -> Steps[list[RecordView]]:
+    found: list[RecordView] = []
+    for number, each in enumerate(
+        records_of(partition, request.from_, committed_only=request.committed)
+    ):
+        record = view(partition.index, each)
+        if request.value_contains is None or request.value_contains in (record.value or ""):
+            found.append(record)
+        if len(found) >= request.count:
+            break
+        if number % _READ_IN_A_STEP == 0:
+            yield
+    return found
 
 
 async def write_records(cluster: ControlledCluster, request: WriteRecords) -> Written:

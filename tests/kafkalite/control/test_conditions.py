@@ -15,6 +15,7 @@ from kafkalite.control.faults.book import RuleBook
 from kafkalite.control.faults.matching import Seen
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import Until
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.heartbeat import HeartbeatRequest
@@ -41,7 +42,7 @@ class Looker:
         )
 
     def look(self, **until: Any) -> Looked:
-        return look_for(msgspec.convert(until, Until), self.sight)()
+        return at_once(look_for(msgspec.convert(until, Until), self.sight)())
 
     def missing(self, **until: Any) -> str:
         """The sentence of a condition that does not hold."""
@@ -133,14 +134,15 @@ async def test_the_time_of_a_state_is_told(clients: Any) -> None:
         msgspec.convert({"group": {"id": "group", "assigned": True}}, Until), looker.sight
     )
     looker.now = 4.8
-    assert "is CompletingRebalance for 0 ms" in look().because  # first seen now
+    assert "is CompletingRebalance for 0 ms" in at_once(look()).because  # first seen now
     looker.now = 9.9
-    assert "is CompletingRebalance for 5.1 s" in look().because
-    assert "stands still" not in look().because
+    assert "is CompletingRebalance for 5.1 s" in at_once(look()).because
+    assert "stands still" not in at_once(look()).because
     looker.stands_still = True
-    assert "time stands still, so no session ends: `groups expire` ends one" in look().because
+    stuck = "time stands still, so no session ends: `groups expire` ends one"
+    assert stuck in at_once(look()).because
     await sync(client, joined)
-    assert look().met
+    assert at_once(look()).met
 
 
 async def test_records_in_a_topic_or_a_partition(broker: test_broker, looker: Looker) -> None:
@@ -154,9 +156,9 @@ async def test_records_in_a_topic_or_a_partition(broker: test_broker, looker: Lo
     assert looker.holds(records={"topic": "t", "at_least": 3})
     assert looker.missing(records={"topic": "t", "at_least": 4}) == "t has 3 of 4 records"
     assert looker.missing(records={"topic": "t", "partition": 1}) == "t-1 has 0 of 1 records"
-    assert now().because == "t has 0 of 1 records"
+    assert at_once(now()).because == "t has 0 of 1 records"
     await produce("t", "v", partition=1)
-    assert now() == Looked(True, {"records": 1})
+    assert at_once(now()) == Looked(True, {"records": 1})
     assert looker.holds(records={"topic": "t", "partition": 1})
 
 
@@ -239,13 +241,13 @@ async def test_requests_count_from_the_moment_of_asking(looker: Looker) -> None:
     when = {"api": "Heartbeat", "group": "g"}
     look = look_for(msgspec.convert({"request": {"when": when, "count": 2}}, Until), looker.sight)
     looker.book.steps(heartbeat("h"))
-    told = look().because
+    told = at_once(look()).because
     assert told.startswith("0 of 2 such requests came (")
     assert "group was 'h', not 'g'" in told
     looker.book.steps(heartbeat("g"))
-    assert look().because == "1 of 2 such requests came"
+    assert at_once(look()).because == "1 of 2 such requests came"
     looker.book.steps(heartbeat("g"))
-    assert look() == Looked(True, {"requests": 2})
+    assert at_once(look()) == Looked(True, {"requests": 2})
     assert len(looker.book) == 1
     del look
     gc.collect()
@@ -275,14 +277,14 @@ async def test_quiet_is_that_nothing_was_written_for_so_long(
     broker.create_topic("t")
     look = look_for(msgspec.convert({"quiet": {"for": "2s"}}, Until), looker.sight)
     looker.now = 1.5
-    assert not look().met
+    assert not at_once(look()).met
     looker.now = 3.0
-    assert look().because == "the last record was written 1.5 s ago, not 2s"
+    assert at_once(look()).because == "the last record was written 1.5 s ago, not 2s"
     await broker.asynchronous.produce("t", "v")
     looker.now = 3.6
-    assert look().because == "the last record was written 0 ms ago, not 2s"
+    assert at_once(look()).because == "the last record was written 0 ms ago, not 2s"
     looker.now = 5.7
-    assert look().met
+    assert at_once(look()).met
 
 
 async def test_conditions_are_put_together(broker: test_broker, looker: Looker) -> None:

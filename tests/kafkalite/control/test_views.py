@@ -11,13 +11,14 @@ from kafkalite.control.problems import Problem
 from kafkalite.control.views import (
     committed_by,
     group_of,
-    group_view,
     partition_of,
     topic_of,
-    topic_view,
     transaction_of,
     transaction_view,
+    viewing,
+    viewing_group,
 )
+from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as test_broker
 from kafkalite.wire.message_codec import build_body
 from kafkalite.wire.message_codec import join as join_chunks
@@ -67,7 +68,7 @@ async def test_a_topic_shows_its_partitions(three: test_broker) -> None:
     three.create_topic("t", partitions=2, replication_factor=2, configs={"retention.ms": 9_000_000})
     await three.asynchronous.produce("t", "v", partition=1, count=3)
     await three.asynchronous.lose("t", 1, 2)
-    topic = topic_view(topic_of(three._running, "t"))
+    topic = at_once(viewing(topic_of(three._running, "t")))
     assert (topic.internal, topic.configs) == (False, {"retention.ms": "9000000"})
     assert topic.topic_id == three.topic_id("t")
     empty, filled = topic.partitions
@@ -96,7 +97,7 @@ async def test_a_classic_group(
     client, _ = await with_words(clients)
     running = clients.broker._running
     joined = await join(client)
-    (member,) = group_view(running, group_of(running, "group")).members
+    (member,) = at_once(viewing_group(running, group_of(running, "group"))).members
     assert (member.member_id, member.ready, member.assigned) == (joined.member_id, False, {})
     mine = SyncGroupRequestAssignment(member_id=joined.member_id, assignment=assignment)
     request = SyncGroupRequest(
@@ -108,7 +109,7 @@ async def test_a_classic_group(
         assignments=[mine],
     )
     assert (await client.ask(request, 5)).error_code == 0
-    group = group_view(running, group_of(running, "group"))
+    group = at_once(viewing_group(running, group_of(running, "group")))
     assert (group.type, group.state, group.generation) == ("classic", "Stable", 1)
     (member,) = group.members
     assert (member.ready, member.assigned) == (True, assigned)
@@ -120,12 +121,12 @@ async def test_a_classic_group(
 async def test_the_lag_is_to_the_high_watermark(clients: Any) -> None:
     client, topic_id = await with_words(clients)
     broker: test_broker = clients.broker
-    assert committed_by(broker._running, "group") == []
+    assert at_once(committed_by(broker._running, "group")) == []
     await broker.asynchronous.produce("words", "v", count=5)
     assert await commit(client, topic_id, 2) == 0
-    assert committed_by(broker._running, "group") == [CommittedView("words", 0, 2, 3, "")]
+    assert at_once(committed_by(broker._running, "group")) == [CommittedView("words", 0, 2, 3, "")]
     assert await commit(client, topic_id, 9) == 0
-    assert committed_by(broker._running, "group")[0].lag == 0
+    assert at_once(committed_by(broker._running, "group"))[0].lag == 0
 
 
 async def test_a_group_of_the_consumer_protocol(clients: Any) -> None:
@@ -142,7 +143,7 @@ async def test_a_group_of_the_consumer_protocol(clients: Any) -> None:
     joined = await client.ask(request, 1)
     assert joined.error_code == 0
     running = clients.broker._running
-    group = group_view(running, group_of(running, "group"))
+    group = at_once(viewing_group(running, group_of(running, "group")))
     assert (group.type, group.generation) == ("consumer", joined.member_epoch)
     (member,) = group.members
     assert (member.member_id, member.instance_id) == ("m", "i")
@@ -157,7 +158,7 @@ async def test_a_share_group(clients: Any) -> None:
     )
     assert (await client.ask(request, 1)).error_code == 0
     running = clients.broker._running
-    group = group_view(running, group_of(running, "queue"))
+    group = at_once(viewing_group(running, group_of(running, "queue")))
     assert group.type == "share"
     (member,) = group.members
     assert (member.member_id, member.instance_id) == ("m", None)
@@ -186,7 +187,7 @@ async def test_the_tasks_of_a_streams_group_are_shown_as_the_partitions_they_rea
         "b": [0, 1],
     }
     running = clients.broker._running
-    group = group_view(running, group_of(running, "streams"))
+    group = at_once(viewing_group(running, group_of(running, "streams")))
     assert group.type == "streams"
     (member,) = group.members
     # "words" has one partition: its subtopology's second task reads "other" alone.

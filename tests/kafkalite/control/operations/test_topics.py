@@ -11,6 +11,7 @@ from kafkalite.control.answers import Header
 from kafkalite.control.problems import Problem
 from kafkalite.control.questions import NewRecord
 from kafkalite.faults import errno
+from kafkalite.requests import slices
 from kafkalite.testing import broker as test_broker
 from tests.kafkalite.transactional import TOPIC, Transactional
 
@@ -47,6 +48,42 @@ def test_a_topic_of_many_partitions_is_made_and_deleted_in_slices() -> None:
     with test_broker() as b:
         b.create_topic("t", partitions=400)
         b.delete_topic("t")
+
+
+@pytest.mark.parametrize(
+    ("verb", "fields"),
+    [
+        ("records.read", {"topic": "t", "count": 100}),
+        ("records.search", {"topic": "t", "text": "x"}),
+        ("records.search", {"topic": "t", "text": "x", "newest": True}),
+        ("groups.seek", {"group": "g", "topic": "t", "to": "latest"}),
+        ("groups.show", {"group": "g"}),
+        ("wait", {"until": {"lag": {"group": "g"}}}),
+        ("wait", {"until": {"records": {"topic": "t", "at_least": 0}}}),
+        ("wait", {"until": {"quiet": {"for": "0s"}}}),
+    ],
+)
+async def test_many_partitions_are_looked_at_in_slices(
+    broker: test_broker, monkeypatch: pytest.MonkeyPatch, verb: str, fields: dict[str, Any]
+) -> None:
+    k = broker.asynchronous
+    await k.create_topic("t", partitions=50)
+    await k.group("g").seek("t", 0)
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0)
+    monkeypatch.setattr(slices, "_BRIEF_SECONDS", 0)
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            await trio.lowlevel.checkpoint()
+            turns += 1
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(others)
+        await k.ask(verb, **fields)
+        nursery.cancel_scope.cancel()
+    assert turns >= 40
 
 
 async def test_records_are_written_and_read_as_they_are(broker: test_broker) -> None:
