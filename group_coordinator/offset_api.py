@@ -27,12 +27,7 @@ from kafkalite.group_coordinator.offset_table import (
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-    OffsetDeleteResponsePartition,
-    OffsetDeleteResponseTopic,
-)
+from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest
 from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequestGroupRow,
     OffsetFetchRequestTopicsRow,
@@ -217,34 +212,52 @@ class OffsetRequests:
         for topic, partitions in committed.items():
             yield topic, self._topics.topic_id(topic) or NO_TOPIC_ID, list(partitions)
 
-    def delete(self, shard: Shard, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
-        group = shard.groups.get(request.group_id)
-        if group is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-        group.validate_offset_delete()
-        there = set(shard.offsets.partitions_of(request.group_id))
-        gone: list[tuple[str, int]] = []
-        response = OffsetDeleteResponse()
-        for topic in request.topics:
+    def deleting(
+        self, shard_of: ShardOf, request: OffsetDeleteRequest
+    ) -> Generator[None, None, list[CommittedTopic]]:
+        """An OffsetDelete: its topics, as rows with what became of each partition.
+
+        Yields between many partitions. Whether offsets may go is asked before and after.
+        """
+        group_id = request.group_id
+        group = self._deletable_in(shard_of(), group_id)
+        gone: dict[tuple[str, int], None] = {}
+        answered: list[CommittedTopic] = []
+        for number, topic in enumerate(request.topics, start=1):
             count = self._topics.partition_count(topic.name)
-            subscribed = group.is_subscribed_to(topic.name)
             if count and not topic.partitions:
                 continue
-            answer = OffsetDeleteResponseTopic(name=topic.name)
-            response.topics.append(answer)
-            for partition in (p.partition_index for p in topic.partitions):
-                error_code = ErrorCode.NONE
-                if not 0 <= partition < count:
+            subscribed = group.is_subscribed_to(topic.name)
+            outcomes: list[PartitionOutcome] = []
+            answered.append((topic.name, outcomes))
+            for partition in topic.partitions:
+                index, error_code = partition.partition_index, ErrorCode.NONE
+                if not 0 <= index < count:
                     error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
                 elif subscribed:
                     error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-                elif (topic.name, partition) in there:
-                    gone.append((topic.name, partition))
-                answer.partitions.append(
-                    OffsetDeleteResponsePartition(partition_index=partition, error_code=error_code)
-                )
-        self._forget(shard, [(request.group_id, *key) for key in gone])
-        return response
+                else:
+                    gone[topic.name, index] = None
+                outcomes.append((index, error_code))
+                if len(outcomes) % CHECKED_AT_ONCE == 0:
+                    yield
+            if number % CHECKED_AT_ONCE == 0:
+                yield
+        shard = shard_of()
+        group = self._deletable_in(shard, group_id)
+        subscribed_to = {topic for topic, _ in gone if group.is_subscribed_to(topic)}
+        there = [key for key in shard.offsets.partitions_of(group_id) if key in gone]
+        self._forget(shard, [(group_id, *key) for key in there if key[0] not in subscribed_to])
+        return answered
+
+    @staticmethod
+    def _deletable_in(shard: Shard, group_id: str) -> Group:
+        """The group, offsets of which are to be deleted. Raises KafkaError if they may not be."""
+        group = shard.groups.get(group_id)
+        if group is None:
+            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+        group.validate_offset_delete()
+        return group
 
     def forget_group(self, shard: Shard, group: Group) -> None:
         """Delete a group with all its offsets."""

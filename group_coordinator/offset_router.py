@@ -29,7 +29,7 @@ from kafkalite.wire.messages.offset_commit import (
     OffsetCommitRequestRow,
     OffsetCommitResponseTopicRow,
 )
-from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
+from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest
 from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequestGroupRow,
     OffsetFetchResponseGroupRow,
@@ -138,11 +138,10 @@ class OffsetRouter:
             return group_id, (), refused.code
         return group_id, topics, 0
 
-    def delete(self, context: Context, request: OffsetDeleteRequest) -> OffsetDeleteResponse:
-        """Forget offsets of a group."""
-        try:
-            check_group_id(request.group_id)
-            shard = self._shards.shard_of(request.group_id, context.node_id)
-            return self._offsets.delete(shard, request)
-        except KafkaError as refused:
-            return OffsetDeleteResponse(error_code=refused.code)
+    def deleting(
+        self, context: Context, request: OffsetDeleteRequest
+    ) -> Generator[None, None, list[CommittedTopic]]:
+        """Forget offsets of a group. Raises KafkaError where that is refused as a whole."""
+        check_group_id(request.group_id)
+        shard_of = partial(self._shards.shard_of, request.group_id, context.node_id)
+        return (yield from self._offsets.deleting(shard_of, request))

@@ -7,18 +7,10 @@ new protocol (KIP-848), v10 topic ids.
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from uuid import UUID
+from typing import TYPE_CHECKING, Any, Final
 
-from kafkalite.requests.slices import (
-    Steps,
-    at_once,
-    cut,
-    in_slices,
-    is_long,
-    mapped_in_steps,
-    release,
-)
+from kafkalite.requests.refused_first import is_any_refused, refused_first
+from kafkalite.requests.slices import Steps, at_once, cut, in_slices, is_long
 from kafkalite.wire.api_keys import OFFSET_COMMIT_BY_ID_SINCE
 from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_commit import (
@@ -44,78 +36,61 @@ def handle(
     topics = request[5]
     if is_long(context, topics, _MOST_AT_ONCE):
         return in_slices(_commit_slowly(services, context, request), context)
-    named = _Named([], [])
+    named: list[OffsetCommitRequestTopicRow] = []
     _look_up(services, context, topics, named)
     router = services.group_coordinator.offset_router
-    answered = router.commit(context, (*request[:5], named.known))
-    return 0, at_once(_with_unknown(answered, named.unknown)) if named.unknown else answered
+    answered = router.commit(context, (*request[:5], named))
+    return 0, at_once(_with_refused(context, answered)) if is_any_refused(answered) else answered
 
 
 def _commit_slowly(
     services: Services, context: RequestContext, request: OffsetCommitRequestRow
 ) -> Steps[OffsetCommitResponseRow]:
-    named = _Named([], [])
+    named: list[OffsetCommitRequestTopicRow] = []
     for some in cut(request[5]):
         _look_up(services, context, some, named)
         yield
     router = services.group_coordinator.offset_router
-    answered = yield from router.committing(context, (*request[:5], named.known))
-    return 0, (yield from _with_unknown(answered, named.unknown))
-
-
-class _Named(NamedTuple):
-    """The topics of a request by name, and those of unknown ids."""
-
-    known: list[OffsetCommitRequestTopicRow]
-    unknown: list[OffsetCommitRequestTopicRow]
+    answered = yield from router.committing(context, (*request[:5], named))
+    return 0, (yield from _with_refused(context, answered))
 
 
 def _look_up(
     services: Services,
     context: RequestContext,
     topics: Sequence[OffsetCommitRequestTopicRow],
-    named: _Named,
+    named: list[OffsetCommitRequestTopicRow],
 ) -> None:
+    """Add the topics by name; those of unknown ids have none."""
     uses_topic_ids = context.api_version >= OFFSET_COMMIT_BY_ID_SINCE
     for topic in topics:
         name, topic_id, partitions = topic
         found = services.topics.by_id(topic_id) if uses_topic_ids else services.topics.get(name)
         if found is None:
-            (named.unknown if uses_topic_ids else named.known).append(topic)
+            named.append(topic)
         elif partitions:
             # Kafka's rule: a topic that exists, but of which nothing is committed, is not in the
             # response.
-            named.known.append((found.name, topic_id, partitions))
+            named.append((found.name, topic_id, partitions))
 
 
-def _with_unknown(
-    answered: Sequence[OffsetCommitResponseTopicRow],
-    unknown: list[OffsetCommitRequestTopicRow],
+def _with_refused(
+    context: RequestContext, answered: Sequence[OffsetCommitResponseTopicRow]
 ) -> Steps[Sequence[OffsetCommitResponseTopicRow]]:
-    all_of_them = [*answered, *(yield from mapped_in_steps(_unknown, unknown))]
-    if len(unknown) < 2:
-        return all_of_them
-    once = yield from _each_once(all_of_them)
-    yield from release([all_of_them])
-    return once
-
-
-def _each_once(
-    topics: Sequence[OffsetCommitResponseTopicRow],
-) -> Steps[list[OffsetCommitResponseTopicRow]]:
-    """The topics without repetition: one that is named twice is answered once, with all its
-    partitions. Kafka does this once a topic is unknown."""
-    once: dict[UUID, tuple[str, UUID, list[OffsetCommitResponsePartitionRow]]] = {}
-    for name, topic_id, partitions in topics:
-        once.setdefault(topic_id, (name, topic_id, []))[2].extend(partitions)
+    topics = yield from refused_first(answered)
+    if context.api_version < OFFSET_COMMIT_BY_ID_SINCE:
+        return topics
+    by_id: list[OffsetCommitResponseTopicRow] = []
+    for topic in topics:
+        by_id.append(topic if topic[0] else (yield from _unknown_id(topic)))
         yield
-    return [*once.values()]
+    return by_id
 
 
-def _unknown(topic: OffsetCommitRequestTopicRow) -> Steps[OffsetCommitResponseTopicRow]:
+def _unknown_id(topic: OffsetCommitResponseTopicRow) -> Steps[OffsetCommitResponseTopicRow]:
     name, topic_id, partitions = topic
     rows: list[OffsetCommitResponsePartitionRow] = []
     for some in cut(partitions):
-        rows += [(partition, ErrorCode.UNKNOWN_TOPIC_ID) for partition, _, _, _ in some]
+        rows += [(partition, ErrorCode.UNKNOWN_TOPIC_ID) for partition, _ in some]
         yield
     return name, topic_id, rows

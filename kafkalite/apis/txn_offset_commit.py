@@ -17,6 +17,7 @@ from kafkalite.coordinators.produce_transactions import VERIFIES
 from kafkalite.coordinators.transaction_coordinator.coordinator import Producer
 from kafkalite.coordinators.transaction_coordinator.transaction import TopicPartition
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.refused_first import refused_first
 from kafkalite.requests.slices import AT_ONCE, Steps, at_once, in_slices, is_long
 from kafkalite.requests.topic_names import OFFSETS_TOPIC
 from kafkalite.wire.api_keys import TXN_OFFSET_COMMIT_OF_V2_SINCE
@@ -56,7 +57,8 @@ def _commit(
     request = (*request[:7], named)
     is_any_there = yield from names_any(services, named)
     begin = partial(_begin, services, context, request) if is_any_there else _nothing
-    return (yield from router.txn_commit(context, request, begin))
+    throttle_ms, answered = yield from router.txn_commit(context, request, begin)
+    return throttle_ms, (yield from refused_first(answered))
 
 
 def _nothing() -> None:

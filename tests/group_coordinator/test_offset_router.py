@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafkalite.wire.api_codec import drained
-from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest
 from kafkalite.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -25,6 +25,15 @@ def in_transaction(group_id: str = "group", partition: int = 0) -> TxnOffsetComm
         producer_epoch=0,
         topics=[TxnOffsetCommitRequestTopic(name="orders", partitions=[asked])],
     )
+
+
+def deleting(world, context: Context, group_id: str) -> int:
+    request = OffsetDeleteRequest(group_id=group_id, topics=[])
+    try:
+        drained(world.coordinator.offset_router.deleting(context, request))
+    except KafkaError as refused:
+        return refused.code
+    return ErrorCode.NONE
 
 
 async def test_another_node_refuses_every_partition(autojump_clock, world):
@@ -69,10 +78,7 @@ async def test_a_transaction_that_is_refused_as_a_whole_commits_nothing(autojump
 )
 async def test_deleting_asks_for_a_group(autojump_clock, world, group_id, code):
     await world.commit(("orders", 0, 7))
-    answer = world.coordinator.offset_router.delete(
-        Context(0), OffsetDeleteRequest(group_id=group_id, topics=[])
-    )
-    assert answer.error_code == code
+    assert deleting(world, Context(0), group_id) == code
 
 
 async def test_another_node_neither_fetches_nor_deletes(autojump_clock, world):
@@ -81,5 +87,4 @@ async def test_another_node_neither_fetches_nor_deletes(autojump_clock, world):
     router = world.coordinator.offset_router
     row = router.fetch(elsewhere, ("group", None, -1, None), require_stable=False)
     assert row == ("group", (), ErrorCode.NOT_COORDINATOR)
-    answer = router.delete(elsewhere, OffsetDeleteRequest(group_id="group", topics=[]))
-    assert answer.error_code == ErrorCode.NOT_COORDINATOR
+    assert deleting(world, elsewhere, "group") == ErrorCode.NOT_COORDINATOR

@@ -10,18 +10,16 @@ from kafkalite.group_coordinator.heartbeat_checks import is_share_member_id
 from kafkalite.requests.slices import Steps, mapped, mapped_in_steps, release, release_set
 from kafkalite.requests.topology_names import topic_names
 from kafkalite.security.acls import Operation, ResourceType
+from kafkalite.security.authorization.places import Place, interleaved, moved
 from kafkalite.security.authorization.rules import (
     Asked,
     Each,
-    Place,
     Rule,
     Verdict,
     cluster,
     finished_by,
     handled,
-    interleaved,
     kept_if,
-    moved,
     named,
     need,
     refused_one,

@@ -19,6 +19,7 @@ from kafkalite.requests.slices import (
 from kafkalite.requests.topic_names import INTERNAL_TOPICS
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
+from kafkalite.security.authorization.places import moved
 from kafkalite.security.authorization.rules import (
     Asked,
     Each,
@@ -26,7 +27,6 @@ from kafkalite.security.authorization.rules import (
     finished_by,
     handled,
     kept_if,
-    moved,
     named,
     need,
     refused_one,

@@ -7,10 +7,10 @@ from typing import Any, Final
 from kafkalite.requests.slices import Steps, release_set
 from kafkalite.requests.topic_names import INTERNAL_TOPICS
 from kafkalite.security.acls import Operation, ResourceType
+from kafkalite.security.authorization.places import Place
 from kafkalite.security.authorization.rules import (
     Asked,
     Each,
-    Place,
     Verdict,
     cluster,
     handled,

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from functools import partial
-from itertools import islice
 from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
@@ -20,6 +18,7 @@ from kafkalite.requests.slices import Steps, counted, mapped, release, release_s
 from kafkalite.requests.topic_names import is_topic_name
 from kafkalite.security.access import Access
 from kafkalite.security.acls import Operation, ResourceType
+from kafkalite.security.authorization.places import Place, placed
 from kafkalite.wire.api_keys import (
     OFFSET_COMMIT_BY_ID_SINCE,
     OFFSET_FETCH_BY_ID_SINCE,
@@ -187,14 +186,6 @@ def all_of(*rules: Rule) -> Rule:
     return rule
 
 
-class Place(Enum):
-    """The place of refused elements in a response."""
-
-    FIRST = "first"
-    LAST = "last"
-    AS_ASKED = "as asked"
-
-
 NameOf = Callable[[Asked, Any], str | None]
 
 
@@ -235,8 +226,7 @@ class Each:
 
     An element without a name is left to the handler, which knows what is wrong with it; with
     `each_once` one whose name comes again, too. `refused_once`: what is refused is so once, however
-    often it is named. `answered_once`: if any is refused, each is answered once, with all that was
-    asked of it (OffsetCommitResponse.Builder).
+    often it is named.
     """
 
     wanted: Need
@@ -245,7 +235,6 @@ class Each:
     message: str | None = None
     each_once: bool = False
     refused_once: bool = False
-    answered_once: bool = False
 
     def __call__(self, asked: Asked) -> Steps[Verdict]:
         mirror = mirror_of(asked.api_key, asked.request)
@@ -283,67 +272,18 @@ class Each:
             )
             yield
         rest = replace(asked.request, **{mirror.asked: kept})
-        return Verdict(rest, finish=lambda response: self._merge(response, mirror, denied))
+        finish = partial(self._merge, mirror, elements, denied)
+        return Verdict(rest, finish=finish)
 
-    def _merge(self, response: Any, mirror: Mirror, denied: dict[int, Any]) -> Steps[Any]:
+    def _merge(
+        self, mirror: Mirror, elements: Sequence[Any], denied: dict[int, Any], response: Any
+    ) -> Steps[Any]:
         if getattr(response, "error_code", ErrorCode.NONE) != ErrorCode.NONE:
             return response
         answered: list[Any] = getattr(response, mirror.answered)
-        if self.place is Place.LAST:
-            merged = [*answered, *moved(denied).values()]
-        elif self.place is Place.FIRST:
-            merged = [*moved(denied).values(), *answered]
-        else:
-            merged = yield from interleaved(answered, denied)
-        if self.answered_once:
-            merged = yield from _put_together(mirror, merged)
+        merged = yield from placed(self.place, mirror, elements, answered, denied)
         # The response may be kept and given to others.
         return replace(response, **{mirror.answered: merged})
-
-
-def _put_together(mirror: Mirror, answers: Iterable[Any]) -> Steps[list[Any]]:
-    """Answers about the same as one, which has the lists of all."""
-    assert mirror.inner is not None
-    inner = mirror.inner.answered
-    once: dict[tuple[Any, ...], tuple[Any, list[Any]]] = {}
-    for answer in answers:
-        key = tuple(getattr(answer, name) for name in mirror.taken)
-        once.setdefault(key, (answer, []))[1].extend(getattr(answer, inner))
-        yield
-
-    def put_together(found: tuple[Any, list[Any]]) -> Any:
-        answer, held = found
-        return replace(answer, **{inner: held})
-
-    return (yield from mapped(put_together, once.values()))
-
-
-Held = TypeVar("Held", list[Any], dict[int, Any])
-
-
-def moved(refusals: Held) -> Held:
-    """Take the refusals out: only the response is to hold them.
-
-    Very many are let go with it little by little.
-    """
-    taken = refusals.copy()
-    refusals.clear()
-    return taken
-
-
-def interleaved(answered: Sequence[Any], refusals: dict[int, Any]) -> Steps[list[Any]]:
-    """Answers with refusals, which are moved to their places.
-
-    They come at the end where there are too few answers.
-    """
-    merged: list[Any] = []
-    answers = iter(answered)
-    for index, refusal in sorted(moved(refusals).items()):
-        merged.extend(islice(answers, index - len(merged)))
-        merged.append(refusal)
-        yield
-    merged.extend(answers)
-    return merged
 
 
 def shown_if(attribute: str, is_shown: Callable[[Asked, Any], bool]) -> Rule:

@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from kafkalite.requests.slices import Steps, mapped, mapped_in_steps
 from kafkalite.security.acls import Operation, ResourceType
+from kafkalite.security.authorization.places import interleaved, moved
 from kafkalite.security.authorization.rules import (
     Asked,
     Verdict,
     handled,
-    interleaved,
     kept_if,
-    moved,
     refused_one,
     refused_whole,
 )

@@ -36,6 +36,7 @@ from kafkalite.security.authorization.metadata import (
     describe_topic_partitions,
     metadata,
 )
+from kafkalite.security.authorization.places import Place
 from kafkalite.security.authorization.records import (
     add_partitions_to_txn,
     init_producer_id,
@@ -45,7 +46,6 @@ from kafkalite.security.authorization.records import (
 )
 from kafkalite.security.authorization.rules import (
     Each,
-    Place,
     Rule,
     all_of,
     cluster,
@@ -68,7 +68,7 @@ _WRITE_TRANSACTION: Final = whole(
 )
 
 _READ_TOPICS: Final = Each(
-    need(Operation.READ, ResourceType.TOPIC), named("name"), Place.FIRST, answered_once=True
+    need(Operation.READ, ResourceType.TOPIC), named("name"), Place.AMONG_REFUSED
 )
 
 # Told of all five, though a refusal of two would tell nothing by itself (toGlobalErrorResponse).
@@ -89,8 +89,7 @@ AUTHORIZATION: Final[Mapping[ApiKey, Rule]] = {
         Each(
             need(Operation.READ, ResourceType.TOPIC),
             topic_by_name_or_id,
-            Place.FIRST,
-            answered_once=True,
+            Place.AMONG_REFUSED,
         ),
     ),
     ApiKey.OFFSET_FETCH: offset_fetch,

@@ -12,16 +12,14 @@ from kafkalite.requests.mirrors import mirror_of
 from kafkalite.requests.slices import Steps, batches, counted, mapped, release_dict
 from kafkalite.requests.topic_names import METADATA_TOPIC
 from kafkalite.security.acls import Operation, ResourceType
+from kafkalite.security.authorization.places import Place, interleaved, moved
 from kafkalite.security.authorization.rules import (
     Asked,
     Each,
-    Place,
     Rule,
     Verdict,
     finished_by,
     handled,
-    interleaved,
-    moved,
     need,
     refused_one,
 )

@@ -7,9 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from kafkalite.apis.offset_commit import _with_unknown
 from kafkalite.wire.errors import ErrorCode
-from tests.freed_in_steps import most_freed
 from tests.kafkalite.group_requests import (
     commit,
     commit_request,
@@ -47,8 +45,3 @@ async def test_a_topic_without_partitions_is_not_in_the_answer(clients: Any) -> 
     request = commit_request("words", UUID(int=0), 7)
     request.topics[0].partitions = []
     assert (await client.ask(request, 9)).topics == []
-
-
-def test_what_very_many_unknown_topics_leave_is_freed_little_by_little() -> None:
-    unknown = [("", UUID(int=number), [(0, 7, -1, "")]) for number in range(4000)]
-    assert most_freed(_with_unknown([], unknown)) < 2500

@@ -9,9 +9,9 @@ import pytest
 
 from kafkalite.requests.slices import at_once
 from kafkalite.security.acls import Acl, Operation, ResourceType
+from kafkalite.security.authorization.places import Place
 from kafkalite.security.authorization.rules import (
     Each,
-    Place,
     all_of,
     cluster,
     named,
@@ -33,11 +33,8 @@ from kafkalite.wire.messages.heartbeat import HeartbeatRequest
 from kafkalite.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from kafkalite.wire.messages.metadata import MetadataRequestTopic
 from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest, OffsetDeleteResponse
-from kafkalite.wire.messages.offset_delete import OffsetDeleteRequestPartition as DeletedPartition
 from kafkalite.wire.messages.offset_delete import OffsetDeleteRequestTopic as DeletedTopic
-from kafkalite.wire.messages.offset_delete import OffsetDeleteResponsePartition as PartitionAnswer
-from kafkalite.wire.messages.offset_delete import OffsetDeleteResponseTopic as TopicAnswer
-from tests.kafkalite.security.authorizers import acl, asked, on_cluster, on_group
+from tests.kafkalite.security.authorizers import asked, on_cluster, on_group
 
 DENIED = ErrorCode.GROUP_AUTHORIZATION_FAILED
 DELETES = need(Operation.DELETE, ResourceType.GROUP)
@@ -117,29 +114,6 @@ def test_what_is_named_twice_is_refused_once() -> None:
     assert verdict.finish is not None
     finished = at_once(verdict.finish(DeleteGroupsResponse()))
     assert [each.group_id for each in finished.results] == ["a", "c"]
-
-
-def test_what_is_named_twice_is_answered_once_if_any_is_refused() -> None:
-    """With all partitions that were asked for; the refused topics come first."""
-    rule = Each(
-        need(Operation.READ, ResourceType.TOPIC), named("name"), Place.FIRST, answered_once=True
-    )
-
-    def topic(class_: Any, inner: Any, name: str, index: int) -> Any:
-        return class_(name=name, partitions=[inner(partition_index=index)])
-
-    places = [("b", 0), ("a", 0), ("b", 1), ("a", 1), ("b", 0)]
-    topics = [topic(DeletedTopic, DeletedPartition, *each) for each in places]
-    request = OffsetDeleteRequest(group_id="g", topics=topics)
-    granted = acl("b", Operation.READ)
-    verdict = at_once(rule(asked(ApiKey.OFFSET_DELETE, request, granted, version=0)))
-    answered = [topic(TopicAnswer, PartitionAnswer, *each) for each in places if each[0] == "b"]
-    assert verdict.finish is not None
-    finished = at_once(verdict.finish(OffsetDeleteResponse(topics=answered)))
-    assert [
-        (each.name, [(one.partition_index, one.error_code) for one in each.partitions])
-        for each in finished.topics
-    ] == [("a", [(0, 29), (1, 29)]), ("b", [(0, 0), (1, 0), (0, 0)])]
 
 
 def test_a_response_that_others_may_have_is_not_changed() -> None:
