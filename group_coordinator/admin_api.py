@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, cast
 
 from kafkalite.group_coordinator import admin
 from kafkalite.group_coordinator.callers import Context
-from kafkalite.group_coordinator.offset_api import OffsetRequests
-from kafkalite.group_coordinator.shard import Group, Shard
+from kafkalite.group_coordinator.offset_deletion import OffsetDeletion
+from kafkalite.group_coordinator.shard import Group
 from kafkalite.group_coordinator.shards import Shards
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.delete_groups import DeletableGroupResult
 from kafkalite.wire.messages.describe_groups import DescribedGroup
@@ -29,12 +31,12 @@ class GroupAdministration:
     def __init__(
         self,
         shards: Shards,
-        offsets: OffsetRequests,
+        deletion: OffsetDeletion,
         unload: Callable[[Group, ErrorCode], None],
         delete_share_state: Callable[[ShareGroup], Awaitable[None]],
     ) -> None:
         self._shards = shards
-        self._offsets = offsets
+        self._deletion = deletion
         self._unload = unload
         self._delete_share_state = delete_share_state
 
@@ -70,26 +72,16 @@ class GroupAdministration:
             await self._delete_share_state(cast("ShareGroup", group))
         except KafkaError as refused:
             return DeletableGroupResult(group_id=group_id, error_code=refused.code)
-        (result,) = self.delete_groups(context, [group_id])
-        return result
+        return drained(self.deleting_group(context, group_id))
 
-    def delete_groups(
-        self, context: Context, group_ids: Sequence[str]
-    ) -> list[DeletableGroupResult]:
-        """Delete groups that are not share groups."""
-        results: list[DeletableGroupResult] = []
-        for group_id in dict.fromkeys(group_ids):
-            error_code = ErrorCode.NONE
-            try:
-                self._delete_group(self._shards.shard_of(group_id, context.node_id), group_id)
-            except KafkaError as refused:
-                error_code = refused.code
-            results.append(DeletableGroupResult(group_id=group_id, error_code=error_code))
-        return results
-
-    def _delete_group(self, shard: Shard, group_id: str) -> None:
-        if (group := shard.groups.get(group_id)) is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-        group.validate_delete()
-        self._offsets.forget_group(shard, group)
-        self._unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    def deleting_group(
+        self, context: Context, group_id: str
+    ) -> Generator[None, None, DeletableGroupResult]:
+        """Delete a group that is not a share group, in steps if it has very many offsets."""
+        shard_of = partial(self._shards.shard_of, group_id, context.node_id)
+        try:
+            group = yield from self._deletion.deleting_group(shard_of, group_id)
+            self._unload(group, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        except KafkaError as refused:
+            return DeletableGroupResult(group_id=group_id, error_code=refused.code)
+        return DeletableGroupResult(group_id=group_id)

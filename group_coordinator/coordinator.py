@@ -32,6 +32,7 @@ from kafkalite.group_coordinator.consumer_protocol import ConsumerProtocol
 from kafkalite.group_coordinator.group_overrides import GroupOverrides
 from kafkalite.group_coordinator.happenings import Happenings
 from kafkalite.group_coordinator.offset_api import OffsetRequests
+from kafkalite.group_coordinator.offset_deletion import OffsetDeletion
 from kafkalite.group_coordinator.offset_router import OffsetRouter
 from kafkalite.group_coordinator.protocol_change import ProtocolChange
 from kafkalite.group_coordinator.services import GroupServices
@@ -108,8 +109,9 @@ class GroupCoordinator:
         self._consumer = consumer = ConsumerProtocol(services)
         change = ProtocolChange(services, classic, self._replace)
         consumer.members_gone = change.downgrade_without
-        self._offsets = offsets = OffsetRequests(services, log, classic)
-        self.offset_router = OffsetRouter(offsets, topics, shards)
+        deletion = OffsetDeletion(log, topics)
+        self._offsets = offsets = OffsetRequests(services, log, classic, deletion)
+        self.offset_router = OffsetRouter(offsets, deletion, topics, shards)
         self.classic = ClassicGroupRequests(
             shards, services, classic, ClassicInConsumer(services, consumer, change)
         )
@@ -118,7 +120,7 @@ class GroupCoordinator:
         self._share: ShareGroupRequests | None = None
         self._streams: StreamsGroupRequests | None = None
         self.administration = GroupAdministration(
-            shards, offsets, self._unload, self._delete_share_state
+            shards, deletion, self._unload, self._delete_share_state
         )
         self._interventions: Interventions | None = None
 

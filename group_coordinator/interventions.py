@@ -142,7 +142,11 @@ class Interventions:
         change them in between."""
         for shard in list(self._shards.loaded.values()):
             for group_id in list(shard.groups):
-                yield [(group_id, *each) for each in shard.offsets.partitions_of(group_id)]
+                yield [
+                    (group_id, topic, partition)
+                    for topic, partitions in shard.offsets.partitions_of(group_id).items()
+                    for partition in partitions
+                ]
 
     def offset_expiries(self) -> Iterator[list[OffsetExpiry]]:
         """The times from which committed offsets may go, in the same way."""

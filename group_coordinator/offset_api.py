@@ -1,4 +1,4 @@
-"""OffsetCommit, OffsetFetch, OffsetDelete and the sweep, on one partition's offsets.
+"""OffsetCommit, OffsetFetch and the sweep, on one partition's offsets.
 
 Commits come often: what they do is per partition one table entry and one record, and the records of
 a request are one batch. Source of the rules: Kafka's OffsetMetadataManager.
@@ -15,6 +15,7 @@ from kafkalite.group_coordinator.classic_group import ClassicGroup
 from kafkalite.group_coordinator.classic_protocol import ClassicProtocol
 from kafkalite.group_coordinator.offset_checks import CheckCommitted
 from kafkalite.group_coordinator.offset_commit import Commit, Committer, PartitionOutcome
+from kafkalite.group_coordinator.offset_deletion import OffsetDeletion
 from kafkalite.group_coordinator.offset_table import (
     NO_EPOCH,
     NO_OFFSET,
@@ -27,7 +28,6 @@ from kafkalite.group_coordinator.offset_table import (
 from kafkalite.group_coordinator.services import GroupServices
 from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest
 from kafkalite.wire.messages.offset_fetch import (
     OffsetFetchRequestGroupRow,
     OffsetFetchRequestTopicsRow,
@@ -53,13 +53,18 @@ class OffsetRequests:
     """The requests, on a shard. KafkaError where a request is refused as a whole."""
 
     def __init__(
-        self, services: GroupServices, log: state_log.OffsetLog, classic: ClassicProtocol
+        self,
+        services: GroupServices,
+        log: state_log.OffsetLog,
+        classic: ClassicProtocol,
+        deletion: OffsetDeletion,
     ) -> None:
         self._config = services.config
         self._log = log
         self._topics = services.topics
         self._now_ms = services.now_ms
         self._classic = classic
+        self._deletion = deletion
         self._happenings = services.happenings
 
     def commit(
@@ -178,7 +183,7 @@ class OffsetRequests:
     ) -> None:
         """The records, and the group if it is new: one whose offsets could not be kept, too."""
         base_offset = self._log.end_offset(shard.partition)
-        if commit.records:
+        if commit.records.count:
             base_offset = self._log.append(
                 shard.partition,
                 commit.records,
@@ -189,7 +194,7 @@ class OffsetRequests:
             shard.groups[group_id] = self._classic.simple_group(group_id, base_offset)
         commit.apply(shard.offsets, group_id, base_offset, producer_id)
         if self._happenings.committed is not None and producer_id == NO_PRODUCER_ID:
-            self._happenings.committed(group_id, len(commit.records))
+            self._happenings.committed(group_id, commit.records.count)
 
     def fetch(
         self, shard: Shard, request: OffsetFetchRequestGroupRow, *, require_stable: bool
@@ -212,63 +217,10 @@ class OffsetRequests:
         for topic, partitions in committed.items():
             yield topic, self._topics.topic_id(topic) or NO_TOPIC_ID, list(partitions)
 
-    def deleting(
-        self, shard_of: ShardOf, request: OffsetDeleteRequest
-    ) -> Generator[None, None, list[CommittedTopic]]:
-        """An OffsetDelete: its topics, as rows with what became of each partition.
-
-        Yields between many partitions. Whether offsets may go is asked before and after.
-        """
-        group_id = request.group_id
-        group = self._deletable_in(shard_of(), group_id)
-        gone: dict[tuple[str, int], None] = {}
-        answered: list[CommittedTopic] = []
-        for number, topic in enumerate(request.topics, start=1):
-            count = self._topics.partition_count(topic.name)
-            if count and not topic.partitions:
-                continue
-            subscribed = group.is_subscribed_to(topic.name)
-            outcomes: list[PartitionOutcome] = []
-            answered.append((topic.name, outcomes))
-            for partition in topic.partitions:
-                index, error_code = partition.partition_index, ErrorCode.NONE
-                if not 0 <= index < count:
-                    error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                elif subscribed:
-                    error_code = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-                else:
-                    gone[topic.name, index] = None
-                outcomes.append((index, error_code))
-                if len(outcomes) % CHECKED_AT_ONCE == 0:
-                    yield
-            if number % CHECKED_AT_ONCE == 0:
-                yield
-        shard = shard_of()
-        group = self._deletable_in(shard, group_id)
-        subscribed_to = {topic for topic, _ in gone if group.is_subscribed_to(topic)}
-        there = [key for key in shard.offsets.partitions_of(group_id) if key in gone]
-        self._forget(shard, [(group_id, *key) for key in there if key[0] not in subscribed_to])
-        return answered
-
-    @staticmethod
-    def _deletable_in(shard: Shard, group_id: str) -> Group:
-        """The group, offsets of which are to be deleted. Raises KafkaError if they may not be."""
-        group = shard.groups.get(group_id)
-        if group is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-        group.validate_offset_delete()
-        return group
-
-    def forget_group(self, shard: Shard, group: Group) -> None:
-        """Delete a group with all its offsets."""
-        offsets = list(shard.offsets.partitions_of(group.group_id))
-        self._forget(shard, [(group.group_id, *key) for key in offsets], group.tombstones())
-        del shard.groups[group.group_id]
-
     def forget_topics(self, shard: Shard, gone: Mapping[str, UUID]) -> Iterator[None]:
         """Delete all groups' offsets for topics that are gone, a few in each step."""
         for some in shard.offsets.partitions_of_topics(gone):
-            self._forget(shard, some)
+            self._deletion.forget(shard, some)
             yield
 
     def expiries(
@@ -317,7 +269,7 @@ class OffsetRequests:
             if group.group_type == "share" or shard.groups.get(group_id) is not group:
                 yield 0, None  # its offsets are elsewhere, and stay; or the group has gone
             elif group.is_empty and not shard.offsets.has_any(group_id):
-                self.forget_group(shard, group)
+                self._deletion.end_group(shard, group)
                 yield 0, group
             else:
                 yield 0, None
@@ -333,20 +285,7 @@ class OffsetRequests:
             for each in self._expiries_in(shard, group_id, group, topic, of_these)
             if now_ms >= each.at_ms
         ]
-        self._forget(shard, over)
-
-    def _forget(
-        self,
-        shard: Shard,
-        offsets: Sequence[tuple[str, str, int]],
-        further: Sequence[state_log.StateRecord] = (),
-    ) -> None:
-        records = [state_log.offset_tombstone(*key) for key in offsets]
-        records.extend(further)
-        if records:
-            self._log.append(shard.partition, records)
-        for key in offsets:
-            shard.offsets.apply(*key, None)
+        self._deletion.forget(shard, over)
 
 
 def fetch_topic(

@@ -14,6 +14,7 @@ from kafkalite.group_coordinator.offset_table import (
 )
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode
+from kafkalite.wire.written_pairs import WrittenPairs
 
 _UNKNOWN: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _TOO_LARGE: Final = ErrorCode.OFFSET_METADATA_TOO_LARGE
@@ -72,7 +73,7 @@ class Commit:
         if retention_ms != NO_TIMESTAMP:
             self._expire_ms = _java_sum(now_ms, retention_ms)
         self._committed: list[tuple[str, list[tuple[int, CommittedOffset]]]] = []
-        self.records: list[state_log.StateRecord] = []
+        self.records = WrittenPairs()
 
     def check(
         self,
@@ -108,7 +109,7 @@ class Commit:
                 check_committed(topic_id, partition)
             committed = CommittedOffset(offset, leader_epoch, metadata, now_ms, expire_ms, kept_id)
             of_topic.append((partition, committed))
-            records.append(encoder.record(partition, offset, leader_epoch, metadata))
+            records.add(*encoder.record(partition, offset, leader_epoch, metadata))
             outcomes.append((partition, 0))
         if of_topic:
             self._committed.append((topic, of_topic))

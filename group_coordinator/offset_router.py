@@ -20,6 +20,7 @@ from kafkalite.group_coordinator.offset_commit import (
     PartitionOutcome,
     refused_partitions,
 )
+from kafkalite.group_coordinator.offset_deletion import OffsetDeletion
 from kafkalite.group_coordinator.shard import Shard
 from kafkalite.group_coordinator.shards import Shards
 from kafkalite.group_coordinator.topics_view import TopicsView
@@ -46,10 +47,12 @@ class OffsetRouter:
     def __init__(
         self,
         offsets: OffsetRequests,
+        deletion: OffsetDeletion,
         topics: TopicsView,
         shards: Shards,
     ) -> None:
         self._offsets = offsets
+        self._deletion = deletion
         self._topics = topics
         self._shards = shards
 
@@ -140,8 +143,8 @@ class OffsetRouter:
 
     def deleting(
         self, context: Context, request: OffsetDeleteRequest
-    ) -> Generator[None, None, list[CommittedTopic]]:
+    ) -> Generator[None, None, Sequence[CommittedTopic]]:
         """Forget offsets of a group. Raises KafkaError where that is refused as a whole."""
         check_group_id(request.group_id)
         shard_of = partial(self._shards.shard_of, request.group_id, context.node_id)
-        return (yield from self._offsets.deleting(shard_of, request))
+        return (yield from self._deletion.deleting(shard_of, request))

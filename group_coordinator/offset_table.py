@@ -5,7 +5,7 @@ give the same table after a restart. A transaction's offsets are pending, and no
 marker comes (KIP-98). Then each counts, unless a record after it is for the same partition.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Final
 from uuid import UUID
 
@@ -85,11 +85,7 @@ class OffsetTable:
     ) -> None:
         """Take in what a record says; None is a tombstone."""
         if committed is None:
-            remove(self._by_group, group_id, topic, partition)
-            for producer, partitions in [*self._producers_of(group_id, topic).items()]:
-                partitions.pop(partition, None)
-                if not partitions:
-                    self._forget_pending(producer, group_id, topic)
+            self.forget(group_id, topic, (partition,))
         else:
             self.of_topic(group_id, topic, producer_id)[partition] = committed
 
@@ -149,17 +145,36 @@ class OffsetTable:
         """True if the group has an offset, a pending one included."""
         return any(self.of_group(group_id).values()) or group_id in self._pending_by_group
 
-    def partitions_of(self, group_id: str) -> Iterator[tuple[str, int]]:
-        """All the group has offsets for, pending ones included, each once."""
-        found = {
-            (topic, partition): None
-            for topic, partitions in self.of_group(group_id).items()
-            for partition in partitions
-        }
+    def partitions_of(self, group_id: str) -> dict[str, set[int]]:
+        """All the group has offsets for, by topic, pending ones included."""
+        found = {topic: set(partitions) for topic, partitions in self.of_group(group_id).items()}
         for topic in self._pending_by_group.get(group_id, {}):
-            for partition in self.pending_in(group_id, topic):
-                found[topic, partition] = None
-        return iter(found)
+            found.setdefault(topic, set()).update(self.pending_in(group_id, topic))
+        return found
+
+    def forget(self, group_id: str, topic: str, partitions: Iterable[int]) -> None:
+        """Forget offsets of a group for a topic, also what is pending."""
+        topics = self._by_group.get(group_id, {})
+        committed = topics.get(topic)
+        if committed is not None:
+            for partition in partitions:
+                committed.pop(partition, None)
+            if not committed:
+                del topics[topic]
+            if not topics:
+                del self._by_group[group_id]
+        for producer_id, pending in [*self._producers_of(group_id, topic).items()]:
+            for partition in partitions:
+                pending.pop(partition, None)
+            if not pending:
+                self._forget_pending(producer_id, group_id, topic)
+
+    def forget_group(self, group_id: str) -> None:
+        """Forget all that the group has committed, also what is pending."""
+        self._by_group.pop(group_id, None)
+        for topic, producers in [*self._pending_by_group.get(group_id, {}).items()]:
+            for producer_id in [*producers]:
+                self._forget_pending(producer_id, group_id, topic)
 
     def partitions_of_topics(
         self, gone: Mapping[str, UUID]
@@ -202,16 +217,3 @@ class OffsetTable:
             del topics[topic]
         if not topics:
             del self._pending_by_group[group_id]
-
-
-def remove(groups: dict[str, TopicOffsets], group_id: str, topic: str, partition: int) -> None:
-    """Remove one offset, and what is empty without it."""
-    topics = groups.get(group_id)
-    partitions = topics.get(topic) if topics else None
-    if topics is None or partitions is None:
-        return
-    partitions.pop(partition, None)
-    if not partitions:
-        del topics[topic]
-    if not topics:
-        del groups[group_id]

@@ -33,12 +33,16 @@ from kafkalite.wire.messages.stored.group_metadata import (
     GroupMetadataValue,
 )
 from kafkalite.wire.messages.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
+from kafkalite.wire.written_pairs import Pair, WrittenPairs
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.classic_group import ClassicGroup
 
-StateRecord = tuple[bytes, bytes | None]
+StateRecord = Pair
 """Key and value. None is a tombstone."""
+
+StateRecords = Sequence[StateRecord] | WrittenPairs
+"""The records of a batch. Those of long requests are written in steps."""
 
 GROUP_METADATA_VERSION: Final = 3
 OFFSET_COMMIT_VERSION: Final = 4
@@ -98,7 +102,7 @@ class OffsetLog(Protocol):
     def append(
         self,
         partition: int,
-        records: Sequence[StateRecord],
+        records: StateRecords,
         *,
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = -1,
@@ -168,7 +172,7 @@ def _around_timestamp(metadata: str, topic_id: int) -> tuple[bytes, bytes]:
 
 
 def offset_tombstone(group_id: str, topic: str, partition: int) -> StateRecord:
-    return _encode_key((group_id, topic, partition)), None
+    return _key_start(group_id, topic) + _pack_partition(partition), None
 
 
 def committed_offset(value: OffsetCommitValue, record_offset: int) -> CommittedOffset:

@@ -7,7 +7,7 @@ fields are those of `LogState`. Source: Kafka's UnifiedLog and LocalLog.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from struct import Struct
 from typing import Final
@@ -24,7 +24,7 @@ from kafkalite.log.producer_entry import BatchMetadata
 from kafkalite.log.producer_state import CompletedTransaction
 from kafkalite.log.reading import LogReader, ReadResult
 from kafkalite.log.segment import LogSegment
-from kafkalite.log.trusted_records import Pair, trusted_batch
+from kafkalite.log.trusted_records import Pairs, trusted_batch
 from kafkalite.log.validation import validate
 from kafkalite.log.verification import VerificationGuard
 from kafkalite.wire.compression import Compression
@@ -113,7 +113,7 @@ class Log(LogReader):
 
     def append_trusted(
         self,
-        pairs: Sequence[Pair],
+        pairs: Pairs,
         timestamp: int,
         leader_epoch: int,
         producer: tuple[int, int] | None = None,

@@ -1,7 +1,4 @@
-"""Batches of keys and values that the broker made itself.
-
-Coordinators write them by the thousand, so `Log.append_trusted` builds no `Record` for each.
-"""
+"""Batches of keys and values that the broker made itself."""
 
 from __future__ import annotations
 
@@ -19,10 +16,10 @@ from kafkalite.wire.record_batch import (
     NO_SEQUENCE,
     TRANSACTIONAL_FLAG,
 )
-from kafkalite.wire.record_format import write_varint
+from kafkalite.wire.written_pairs import Pair, WrittenPairs
 
-Pair = tuple[bytes, bytes | None]
-"""Key and value; None is a tombstone."""
+Pairs = Sequence[Pair] | WrittenPairs
+"""The keys and values of a batch, which may be written already."""
 
 # The base sequence of what coordinators of groups and share groups write, though most of it has no
 # producer: Kafka's CoordinatorRuntime counts from 0.
@@ -33,7 +30,7 @@ _NO_PRODUCER: Final = (NO_PRODUCER_ID, NO_PRODUCER_EPOCH)
 
 
 def trusted_batch(
-    pairs: Sequence[Pair],
+    pairs: Pairs,
     timestamp: int,
     producer: tuple[int, int] | None = None,
     codec: Compression = Compression.NONE,
@@ -43,9 +40,10 @@ def trusted_batch(
 
     `producer` has the id and the epoch of the producer in whose transaction it is.
     """
-    count = len(pairs)
+    written = pairs if isinstance(pairs, WrittenPairs) else WrittenPairs(pairs)
+    count = written.count
     assert count
-    records = compress(codec, write_pairs(pairs))
+    records = compress(codec, written.data())
     attributes = int(codec) | (0 if producer is None else TRANSACTIONAL_FLAG)
     producer_id, producer_epoch = _NO_PRODUCER if producer is None else producer
     head = _pack_under_crc(
@@ -71,31 +69,3 @@ def trusted_batch(
         base_sequence,
         count,
     )
-
-
-def write_pairs(pairs: Sequence[Pair]) -> bytes:
-    """The records' bytes, without headers, with their batch's base timestamp."""
-    parts: list[bytes] = []
-    for offset_delta, (key, value) in enumerate(pairs):
-        value_size, value = (b"\1", b"") if value is None else (_varint(len(value)), value)
-        body = b"".join(
-            (b"\0\0", _varint(offset_delta), _varint(len(key)), key, value_size, value, b"\0")
-        )
-        parts.append(_varint(len(body)))
-        parts.append(body)
-    return b"".join(parts)
-
-
-def _varint(value: int) -> bytes:
-    return _VARINTS[value] if value < _FEW else _written(value)
-
-
-def _written(value: int) -> bytes:
-    output = bytearray()
-    write_varint(output, value)
-    return bytes(output)
-
-
-# Nearly all sizes and offsets are of these.
-_FEW: Final = 256
-_VARINTS: Final = [_written(value) for value in range(_FEW)]

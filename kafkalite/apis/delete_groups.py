@@ -46,5 +46,5 @@ def _delete(
             share_groups.append(len(results))
             results.append(DeletableGroupResult(group_id=group_id))
         else:
-            results += administration.delete_groups(context, [group_id])
+            results.append((yield from administration.deleting_group(context, group_id)))
     return results, share_groups

@@ -7,7 +7,7 @@ coordinator's. Here `__consumer_offsets` is given to the group coordinator in th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +16,7 @@ from kafkalite.group_coordinator.state_log import (
     UNREADABLE,
     ReplayedMarker,
     ReplayedRecord,
-    StateRecord,
+    StateRecords,
 )
 from kafkalite.log.loggers import logger_of
 from kafkalite.log.trusted_records import COORDINATOR_SEQUENCE
@@ -31,6 +31,7 @@ from kafkalite.wire.record_batch import (
     iterate_batches,
     records_data,
 )
+from kafkalite.wire.written_pairs import WrittenPairs
 
 if TYPE_CHECKING:
     from kafkalite.log.log import Log
@@ -93,7 +94,7 @@ class ConsumerOffsetsLog:
     def append(
         self,
         partition: int,
-        records: Sequence[StateRecord],
+        records: StateRecords,
         *,
         producer_id: int = NO_PRODUCER_ID,
         producer_epoch: int = -1,
@@ -137,11 +138,14 @@ class ConsumerOffsetsLog:
         return topic.partitions[partition]
 
 
-def _check_size(log: Log, records: Sequence[StateRecord]) -> None:
+def _check_size(log: Log, records: StateRecords) -> None:
     """Raise MESSAGE_TOO_LARGE for records that the log will refuse as a batch: to build it takes
     longer."""
     config = log.config
-    size = sum([len(key) + (0 if value is None else len(value)) for key, value in records])
+    if isinstance(records, WrittenPairs):
+        size = records.size_bytes
+    else:
+        size = sum([len(key) + (0 if value is None else len(value)) for key, value in records])
     if size > config.max_batch_bytes and config.keeps_batches:
         raise KafkaError(ErrorCode.MESSAGE_TOO_LARGE)
 

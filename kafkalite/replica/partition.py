@@ -6,7 +6,7 @@ are atomic among the broker's tasks. A request that waits is one of `watchers`: 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from kafkalite.log.accepted_batch import AcceptedBatch
 from kafkalite.log.joined_writes import JoinedWrites
 from kafkalite.log.leader_epochs import check_leader_epoch, divergence
 from kafkalite.log.log import AppendInfo, AppendOrigin, Log, ReadResult
-from kafkalite.log.trusted_records import Pair
+from kafkalite.log.trusted_records import Pairs
 from kafkalite.log.verification import VerificationGuard
 from kafkalite.requests.purgatory import Watchers
 from kafkalite.wire.compression import Compression
@@ -245,7 +245,7 @@ class Partition:
 
     def append_trusted(
         self,
-        pairs: Sequence[Pair],
+        pairs: Pairs,
         timestamp: int,
         producer: tuple[int, int] | None = None,
         verification_guard: VerificationGuard | None = None,

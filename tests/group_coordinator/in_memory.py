@@ -6,8 +6,15 @@ from dataclasses import dataclass, field
 
 from kafkalite.group_coordinator import state_log
 from kafkalite.group_coordinator.changes import Change, ChangedGroup
-from kafkalite.group_coordinator.state_log import ReplayedMarker, ReplayedRecord, StateRecord
+from kafkalite.group_coordinator.state_log import (
+    ReplayedMarker,
+    ReplayedRecord,
+    StateRecord,
+    StateRecords,
+)
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_format import read_record
+from kafkalite.wire.written_pairs import WrittenPairs
 
 
 @dataclass
@@ -29,7 +36,7 @@ class MemoryLog:
     def append(
         self,
         partition: int,
-        records: Sequence[StateRecord],
+        records: StateRecords,
         *,
         producer_id: int = -1,
         producer_epoch: int = -1,
@@ -38,9 +45,10 @@ class MemoryLog:
             raise KafkaError(self.failure)
         entries = self.entries.setdefault(partition, [])
         base_offset = len(entries)
-        for offset, (key, value) in enumerate(records, base_offset):
+        pairs = pairs_in(records) if isinstance(records, WrittenPairs) else list(records)
+        for offset, (key, value) in enumerate(pairs, base_offset):
             entries.append(ReplayedRecord(offset, key, value, producer_id))
-        self.batches.append(list(records))
+        self.batches.append(pairs)
         return base_offset
 
     def end_transaction(self, partition: int, producer_id: int, committed: bool) -> None:
@@ -51,6 +59,17 @@ class MemoryLog:
 
     def take_offline(self, partition: int, reason: Exception) -> None:
         raise AssertionError(f"{partition}: {reason}")
+
+
+def pairs_in(written: WrittenPairs) -> list[StateRecord]:
+    """The keys and values, read back."""
+    data, position = written.data(), 0
+    pairs: list[StateRecord] = []
+    while position < len(data):
+        _, _, key, value, _, position = read_record(data, position)
+        assert key is not None
+        pairs.append((key, value))
+    return pairs
 
 
 @dataclass

@@ -17,12 +17,14 @@ async def test_only_empty_groups_are_deleted(autojump_clock, world):
     member = world.member()
     await world.join_all(member)
     await member.commit("orders", 0, 7)
-    delete = world.coordinator.administration.delete_groups
-    assert [r.error_code for r in delete(member.context, ["group", "nobody"])] == [
-        ErrorCode.NON_EMPTY_GROUP,
-        ErrorCode.GROUP_ID_NOT_FOUND,
-    ]
+
+    def delete(group_id):
+        steps = world.coordinator.administration.deleting_group(member.context, group_id)
+        return drained(steps).error_code
+
+    assert delete("group") == ErrorCode.NON_EMPTY_GROUP
+    assert delete("nobody") == ErrorCode.GROUP_ID_NOT_FOUND
     await member.leave()
-    assert [r.error_code for r in delete(member.context, ["group"])] == [ErrorCode.NONE]
+    assert delete("group") == ErrorCode.NONE
     assert await world.committed("orders", 0) == -1
     assert await world.state() == "Dead"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import trio
 
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.static_pair import stable_pair
 
@@ -53,8 +54,9 @@ async def test_generations_go_on_after_a_restart(autojump_clock, world):
 
 async def test_a_deleted_group_stays_deleted(autojump_clock, world):
     await world.commit(("orders", 0, 7))
-    results = world.coordinator.administration.delete_groups(world.member().context, ["group"])
-    assert [r.error_code for r in results] == [ErrorCode.NONE]
+    administration = world.coordinator.administration
+    deleted = drained(administration.deleting_group(world.member().context, "group"))
+    assert deleted.error_code == ErrorCode.NONE
     await world.start()
     assert await world.state() == "Dead"
     assert await world.committed("orders", 0) == -1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import trio
 
+from kafkalite.wire.api_codec import drained
 from kafkalite.wire.errors import ErrorCode
 from tests.group_coordinator.consumers import settle
 
@@ -58,10 +59,11 @@ async def test_a_deleted_group_stays_deleted(autojump_clock, world):
     consumer = world.consumer(regex="pay.*")
     await consumer.beat()
     context = world.member().context
-    (refused,) = world.coordinator.administration.delete_groups(context, ["group"])
+    administration = world.coordinator.administration
+    refused = drained(administration.deleting_group(context, "group"))
     assert refused.error_code == ErrorCode.NON_EMPTY_GROUP
     await consumer.leave()
-    (deleted,) = world.coordinator.administration.delete_groups(context, ["group"])
+    deleted = drained(administration.deleting_group(context, "group"))
     assert deleted.error_code == ErrorCode.NONE
     await world.start()
     assert await world.consumer_state() == ""

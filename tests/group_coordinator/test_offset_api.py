@@ -9,38 +9,12 @@ import trio
 
 from kafkalite.group_coordinator.offset_table import NO_TOPIC_ID
 from kafkalite.wire.api_codec import drained
-from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.messages.offset_delete import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
+from kafkalite.wire.errors import ErrorCode
 from kafkalite.wire.messages.offset_fetch import OffsetFetchRequestGroup
 from tests.group_coordinator.conftest import Context
 from tests.group_coordinator.transactional_offsets import txn_commit
 
 DAY = 24 * 60 * 60.0
-
-
-async def delete(world, *keys, group_id="group"):
-    request = OffsetDeleteRequest(
-        group_id=group_id,
-        topics=[
-            OffsetDeleteRequestTopic(
-                name=topic,
-                partitions=[OffsetDeleteRequestPartition(partition_index=partition)],
-            )
-            for topic, partition in keys
-        ],
-    )
-    steps = world.coordinator.offset_router.deleting(world.member().context, request)
-    return [code for _, outcomes in drained(steps) for _, code in outcomes]
-
-
-async def refused(world, *keys, group_id="group"):
-    with pytest.raises(KafkaError) as error:
-        await delete(world, *keys, group_id=group_id)
-    return error.value.code
 
 
 async def test_what_is_committed_is_fetched(autojump_clock, world):
@@ -247,46 +221,6 @@ async def test_a_time_that_is_no_time_ends_at_once(autojump_clock, world, retent
     assert await world.committed("orders", 0) == 7
     await trio.sleep(700)
     assert await world.committed("orders", 0) == -1
-
-
-async def test_offsets_are_deleted_unless_somebody_subscribes_to_the_topic(autojump_clock, world):
-    assert await refused(world, ("orders", 0)) == ErrorCode.GROUP_ID_NOT_FOUND
-    subscription = b"\0\0" + b"\0\0\0\1" + b"\0\6orders" + b"\xff\xff\xff\xff"
-    member = world.member(protocols=[("range", subscription)])
-    await world.join_all(member)
-    await member.commit("orders", 0, 7)
-    await member.commit("payments", 0, 9)
-    assert await delete(world, ("orders", 0), ("payments", 0), ("nothing", 0)) == [
-        ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC,
-        ErrorCode.NONE,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ]
-    assert await world.committed("orders", 0) == 7
-    assert await world.committed("payments", 0) == -1
-
-
-async def test_other_kinds_of_groups_must_be_empty_first(autojump_clock, world):
-    member = world.member(protocol_type="connect")
-    await world.join_all(member)
-    assert await refused(world, ("orders", 0)) == ErrorCode.NON_EMPTY_GROUP
-
-
-async def test_a_group_that_subscribes_while_very_many_offsets_are_looked_at(autojump_clock, world):
-    """It keeps its offsets: whether they may go is asked again before they do."""
-    await world.commit(("orders", 0, 7), ("payments", 0, 7))
-    partitions = [OffsetDeleteRequestPartition(partition_index=0)] * 1000
-    topics = [
-        OffsetDeleteRequestTopic(name=name, partitions=partitions)
-        for name in ("orders", "payments")
-    ]
-    request = OffsetDeleteRequest(group_id="group", topics=topics)
-    steps = world.coordinator.offset_router.deleting(Context(9), request)
-    next(steps)
-    subscription = b"\0\0" + b"\0\0\0\1" + b"\0\6orders" + b"\xff\xff\xff\xff"
-    await world.join_all(world.member(protocols=[("range", subscription)]))
-    drained(steps)
-    assert await world.committed("orders", 0) == 7
-    assert await world.committed("payments", 0) == -1
 
 
 async def test_a_group_that_changes_while_very_many_offsets_are_checked(autojump_clock, world):

@@ -169,7 +169,11 @@ def test_the_table_agrees_with_a_list_of_what_was_committed():
         for group in groups:
             there = {each for each in counting if each[0] == group}
             waiting = {each[1:] for each in pending if each[1] == group}
-            assert {(group, *each) for each in table.partitions_of(group)} == there | waiting
+            assert {
+                (group, topic, partition)
+                for topic, partitions in table.partitions_of(group).items()
+                for partition in partitions
+            } == there | waiting
             assert table.has_any(group) == bool(there | waiting)
             for topic in topics:
                 waits = {each[2] for each in waiting if each[1] == topic}

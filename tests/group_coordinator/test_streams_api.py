@@ -27,13 +27,13 @@ async def test_other_protocols_and_the_end(autojump_clock, quick):
     join = JoinGroupRequest(group_id="app", session_timeout_ms=10_000, protocol_type="consumer")
     response = await coordinator.join_group(Context(), join)
     assert response.error_code == ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    (deleted,) = coordinator.administration.delete_groups(Context(), ["app"])
+    deleted = drained(coordinator.administration.deleting_group(Context(), "app"))
     assert deleted.error_code == ErrorCode.NON_EMPTY_GROUP
     (found,) = drained(coordinator.administration.list_groups(Context(), [], ["streams"]))
     assert (found.group_id, found.group_type, found.group_state) == ("app", "streams", "Stable")
     a.send(member_epoch=-1)
     assert described(quick).group_state == "Empty"
-    (deleted,) = coordinator.administration.delete_groups(Context(), ["app"])
+    deleted = drained(coordinator.administration.deleting_group(Context(), "app"))
     assert deleted.error_code == ErrorCode.NONE
     assert described(quick).error_code == ErrorCode.GROUP_ID_NOT_FOUND
     await quick.start()

@@ -14,20 +14,14 @@ from hypothesis import strategies as st
 from kafkalite.log.config import LogConfig
 from kafkalite.log.log import AppendOrigin, Log
 from kafkalite.log.open_files import OpenFiles
-from kafkalite.log.trusted_records import Pair, write_pairs
 from kafkalite.wire.errors import KafkaError
-from kafkalite.wire.record_batch import HEADER_BYTES, Record, build_batch
+from kafkalite.wire.record_batch import Record, build_batch
+from kafkalite.wire.written_pairs import Pair
 from tests.log.appending import CONFIGS, SMALL, as_seen, content
 from tests.log.conftest import Disk
 from tests.log.faults import PromptFiles
 
 TIMESTAMP = 1_700_000_000_000
-
-
-@given(st.lists(st.tuples(st.binary(max_size=9000), st.none() | st.binary(max_size=9000))))
-def test_pairs_are_records_of_their_batch_s_timestamp(pairs: list[Pair]) -> None:
-    batch = build_batch([Record(timestamp=TIMESTAMP, key=key, value=value) for key, value in pairs])
-    assert batch[HEADER_BYTES:] == write_pairs(pairs)
 
 
 def batch_of(pairs: list[Pair], timestamp: int, producer: tuple[int, int] | None) -> bytes:

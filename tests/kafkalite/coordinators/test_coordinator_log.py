@@ -249,9 +249,10 @@ def state(entries: Iterator[ReplayedRecord | ReplayedMarker]) -> object:
     for entry in entries:
         shard.apply(entry, 0)
     offsets = [
-        (group, where, vars_of(shard, group, *where))
+        (group, topic, partition, vars_of(shard, group, topic, partition))
         for group in "gh"
-        for where in sorted(shard.offsets.partitions_of(group))
+        for topic, partitions in sorted(shard.offsets.partitions_of(group).items())
+        for partition in sorted(partitions)
     ]
     pending = [
         (group, topic, partition)
