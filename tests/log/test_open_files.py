@@ -126,6 +126,28 @@ def test_a_file_in_use_is_spared(tmp_path: Path) -> None:
     assert "file-0" in open_here(tmp_path)
 
 
+def test_few_files_are_looked_at_where_all_were_used(tmp_path: Path) -> None:
+    """An open of one file would take 50 ms with ten thousand others."""
+    open_files = OpenFiles(limit=400)
+    *files, another = made(tmp_path, open_files, 401)
+    for file in files:
+        file.pread(1, 0)
+    another.pread(1, 0)
+    assert len(open_files) == 400
+    assert sum(not file.used for file in files) < 50
+
+
+def test_few_files_are_looked_at_where_all_are_in_use(tmp_path: Path) -> None:
+    open_files = OpenFiles(limit=400)
+    *files, another = made(tmp_path, open_files, 401)
+    for file in files:
+        file.pread(1, 0)
+        file.retain()
+    another.pread(1, 0)
+    assert len(open_files) == 401
+    assert sum(not file.used for file in files) < 150
+
+
 def test_slices_hold_their_files_open_beyond_the_limit(tmp_path: Path) -> None:
     open_files = OpenFiles(limit=2)
     files = made(tmp_path, open_files, 5)
