@@ -64,8 +64,10 @@ _AS_ANSWERED: Final[Mapping[ErrorCode, ErrorCode]] = {
 
 
 def as_answered(error: KafkaError) -> KafkaError:
-    """The error for a client whose coordinator could not append to its log."""
-    return KafkaError(_AS_ANSWERED.get(error.code, error.code), error.message)
+    """The error for a client whose coordinator could not append to its log; without words, if it
+    is told another code."""
+    code = _AS_ANSWERED.get(error.code)
+    return error if code is None else KafkaError(code)
 
 
 class ConsumerOffsetsLog:

@@ -81,7 +81,8 @@ class ShareStateLog(CoordinatorTopic):
                 return self._write(partition, records)
             return self.linger.append(partition, records, may_linger=may_linger)
         except KafkaError as error:
-            raise as_answered(error) from error
+            # Kafka adds the words to its own in this coordinator.
+            raise KafkaError(as_answered(error).code, error.message) from error
 
     def _write(self, partition: Partition, records: Sequence[Record]) -> int:
         return partition.append_trusted(
