@@ -242,8 +242,11 @@ def fill_some(disk: Disk, directory: LogDirectory, count: int) -> None:
 
 
 @pytest.mark.parametrize("is_closed", [False, True])
-def test_what_is_cleaned_is_known_after_a_stop(tmp_path: Path, disk: Disk, is_closed: bool) -> None:
+def test_what_is_cleaned_is_known_after_a_stop(
+    tmp_path: Path, disk: Disk, monkeypatch: pytest.MonkeyPatch, is_closed: bool
+) -> None:
     """Within the second in which the cleaner does not write; a periodic checkpoint does, too."""
+    monkeypatch.setattr(cleaner_module, "monotonic", lambda: 100.0)
     with opened(tmp_path) as directory:
         fill_some(disk, directory, 5)
         run = count_steps(Cleaner([directory]))
