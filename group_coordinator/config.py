@@ -34,6 +34,7 @@ class GroupConfig(Struct, kw_only=True):
     group_consumer_max_size: int = NO_LIMIT
     group_consumer_assignors: tuple[str, ...] = ("uniform", "range")
     group_consumer_migration_policy: str = "bidirectional"
+    group_consumer_regex_refresh_interval_ms: int = 600_000
     group_consumer_assignment_interval_ms: int = 0
     group_consumer_min_assignment_interval_ms: int = 0
     group_consumer_max_assignment_interval_ms: int = 15_000

@@ -18,6 +18,7 @@ from kafkalite.group_coordinator.changes import Change
 from kafkalite.group_coordinator.consumer_member import ConsumerMember, partitions_in
 from kafkalite.group_coordinator.modern_group import ModernGroup
 from kafkalite.group_coordinator.subscriptions import union_of
+from kafkalite.group_coordinator.timers import Timer
 from kafkalite.wire.java_order import in_map_order
 from kafkalite.wire.messages.stored.consumer_group_current_member_assignment import (
     ConsumerGroupCurrentMemberAssignmentValue,
@@ -37,7 +38,7 @@ SPARE_OWNERS = 1000
 
 
 class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
-    """One group. `timers` and `is_metadata_stale` are not in the log."""
+    """One group. `timers`, `next_look` and `is_metadata_stale` are not in the log."""
 
     group_type: Literal["consumer"] = "consumer"
     protocol_type = "consumer"
@@ -49,6 +50,8 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
         self.member_id_by_instance: dict[str, str] = {}
         self.expressions: dict[str, frozenset[str]] = {}
         """Regular expressions, and the topics they match."""
+        self.next_look = Timer(lambda: None)
+        """The time to look at them again."""
         self._owners: dict[tuple[UUID, int], str] = {}
         """The member that was given a partition last, which may have given it up since. So nothing
         is done for each partition of a member that goes."""
@@ -67,6 +70,10 @@ class ConsumerGroup(ModernGroup[ConsumerMember, Target]):
     def depends_on(self, topics: Collection[str]) -> bool:
         """True if a change of these topics matters to the group. Expressions may match any."""
         return bool(self.expressions) or not self.subscribed_topics.isdisjoint(topics)
+
+    def close_timers(self) -> None:
+        super().close_timers()
+        self.next_look.close()
 
     # State from the records
 

@@ -12,6 +12,7 @@ Source of the rules: Kafka's GroupMetadataManager (consumerGroup...).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -133,8 +134,22 @@ class ConsumerProtocol(
         written()
         self.put_off(group, member.member_id)
         self.watch_revocation(group, member)
+        self._keep_looking(group)
         answer: ConsumerGroupHeartbeatResponseRow = rows_of(self._response(group, member))
         return answer if decision.assigned is None else (*answer[:-1], (decision.assigned,))
+
+    def _keep_looking(self, group: ConsumerGroup) -> None:
+        """Regular expressions are looked at again after a while: what members may describe may
+        have changed."""
+        if group.next_look.is_set or not group.used_expressions:
+            return
+        interval_ms = self._services.config.group_consumer_regex_refresh_interval_ms
+        group.next_look.expire = partial(self._look_again, group)
+        self._services.sessions.set(group.next_look, interval_ms / 1000)
+
+    def _look_again(self, group: ConsumerGroup) -> None:
+        group.topics_changed()
+        self._keep_looking(group)
 
     def _changes_nothing(
         self, member: ConsumerMember, request: ConsumerGroupHeartbeatRequest

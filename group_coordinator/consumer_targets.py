@@ -54,17 +54,17 @@ class ConsumerTargets:
         """Look at the topics. Raise the group epoch if they have changed, or if told to.
 
         A regular expression matches what the member may describe that makes it be looked at, for
-        all members. Without one (`caller`) it keeps its topics, and the next heartbeat looks.
+        all members: with a new one all are. Without a member (`caller`) it keeps its topics, and
+        the next heartbeat looks.
         """
         group, group_id = changes.group, changes.group.group_id
         used = group.used_expressions
         for expression in group.expressions.keys() - used:
             changes.add(consumer_records.no_regular_expression(group_id, expression))
-        is_stale, group.is_metadata_stale = group.is_metadata_stale, False
+        is_stale = group.is_metadata_stale or not used <= group.expressions.keys()
+        group.is_metadata_stale = False
         found_others = False
-        for expression in used:
-            if not is_stale and expression in group.expressions:
-                continue
+        for expression in used if is_stale else ():
             if caller is None:
                 group.is_metadata_stale = True
                 continue

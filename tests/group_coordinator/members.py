@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -156,6 +156,7 @@ class Consumer:
     owned: dict[uuid.UUID, set[int]] = field(default_factory=dict)
     revokes: bool = True
     interval: float = 0
+    may_describe: Callable[[str], bool] | None = None
 
     @property
     def partitions(self) -> set[tuple[str, int]]:
@@ -168,7 +169,7 @@ class Consumer:
     async def send(self, version: int = 1, **fields: object) -> ConsumerGroupHeartbeatResponse:
         """One heartbeat with these fields, and nothing done with its answer."""
         return await self.world.coordinator.consumer_group_heartbeat(
-            Context(version),
+            Context(version, may_describe=self.may_describe),
             ConsumerGroupHeartbeatRequest(
                 **{
                     "group_id": self.group_id,

@@ -6,6 +6,7 @@ import logging
 from uuid import UUID
 
 import pytest
+import trio
 
 from kafkalite.group_coordinator.subscriptions import (
     MOST_TOPICS,
@@ -64,6 +65,44 @@ async def test_an_expression_that_finds_what_was_subscribed_begins_an_epoch(auto
     before = consumer.epoch
     await consumer.beat(subscribed_topic_regex="ord.*")
     assert consumer.epoch == before + 1
+
+
+async def test_what_a_member_may_describe_is_looked_at_after_a_while(autojump_clock, world):
+    await world.start(group_consumer_regex_refresh_interval_ms=20_000)
+    consumer = world.consumer(topics=None, regex=".*", may_describe={"orders"}.__contains__)
+    await consumer.beat()
+    both = orders(0, 1, 2, 3) | {("payments", 0), ("payments", 1)}
+    for may, before, after in (
+        (None, orders(0, 1, 2, 3), both),
+        ({"payments"}.__contains__, both, {("payments", 0), ("payments", 1)}),
+    ):
+        consumer.may_describe = may
+        await trio.sleep(18)
+        await consumer.beat(topic_partitions=None)
+        assert consumer.partitions == before
+        await trio.sleep(3)
+        for _ in range(2):
+            await consumer.beat(topic_partitions=None)
+        assert consumer.partitions == after
+    await consumer.beat(subscribed_topic_regex="")
+    await trio.sleep(20)
+    assert not world.group().next_look.is_set
+
+
+async def test_with_a_new_expression_all_are_looked_at(autojump_clock, world):
+    few = world.consumer(topics=None, regex="o.*|p.*", may_describe={"orders"}.__contains__)
+    await few.beat()
+    assert not world.group().is_subscribed_to("payments")
+    await world.consumer(topics=None, regex="none").beat()
+    assert world.group().expressions == {"o.*|p.*": {"orders", "payments"}, "none": set()}
+
+
+async def test_a_group_that_is_gone_is_not_looked_at(autojump_clock, world):
+    await world.consumer(topics=None, regex=".*").beat()
+    group = world.group()
+    assert group.next_look.is_set
+    group.close_timers()
+    assert not group.next_look.is_set
 
 
 def test_a_malformed_subscription_is_logged_with_group_and_member(
