@@ -25,6 +25,7 @@ from kafkalite.wire.control_records import ControlRecordType, read_end_transacti
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.stored import decode, decode_key, value_class_of
 from kafkalite.wire.record_batch import (
+    NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     NO_SEQUENCE,
     RecordBatch,
@@ -99,7 +100,7 @@ class ConsumerOffsetsLog:
         records: StateRecords,
         *,
         producer_id: int = NO_PRODUCER_ID,
-        producer_epoch: int = -1,
+        producer_epoch: int = NO_PRODUCER_EPOCH,
     ) -> int:
         """Append the records as one batch; the first one's offset. Raises KafkaError."""
         now_ms = self._now_ms()
@@ -108,6 +109,8 @@ class ConsumerOffsetsLog:
             _check_size(target.log, records)
             if producer_id == NO_PRODUCER_ID:
                 return target.append_trusted(records, now_ms, base_sequence=COORDINATOR_SEQUENCE)
+            if producer_epoch == NO_PRODUCER_EPOCH:  # Kafka builds no such batch
+                raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
             # Verified before it was asked for (apis/txn_offset_commit.py).
             guard = target.log.start_verification(
                 producer_id, NO_SEQUENCE, producer_epoch, supports_epoch_bump=False

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafkalite.apis import txn_offset_commit
+from kafkalite.coordinators.produce_transactions import VERIFIES
 from kafkalite.requests.slices import at_once
 from kafkalite.testing import broker as a_broker
 from kafkalite.wire.api_codec import drained
@@ -44,6 +45,17 @@ async def test_before_version_5_the_group_is_added_first(
     writer: Transactional, version: int, code: ErrorCode
 ) -> None:
     assert await writer.commit_offset(3, version) is code
+
+
+@pytest.mark.parametrize(("epoch", "code"), [(0, NONE), (-1, ErrorCode.UNKNOWN_SERVER_ERROR)])
+async def test_where_nobody_verifies_a_batch_still_needs_an_epoch(
+    writer: Transactional, broker: a_broker, epoch: int, code: ErrorCode
+) -> None:
+    broker._running.services.config.set_dynamic(None, {VERIFIES: "false"})
+    request = writer.offsets(3)
+    request.producer_epoch = epoch
+    answer = await writer.client.ask(request, 4)
+    assert answer.topics[0].partitions[0].error_code == code
 
 
 async def test_a_group_has_a_name(writer: Transactional) -> None:
