@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 from urllib.request import urlopen
 
 import msgspec
 import pytest
+import trio
 
 from kafkalite.client.connecting import read_ready_file
+from kafkalite.control import openapi as openapi_module
+from kafkalite.control.http import _described
 from kafkalite.control.openapi import openapi, plain
 from kafkalite.control.verbs import VERBS
+from kafkalite.testing import broker as test_broker
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +39,31 @@ def test_the_server_says_the_same(ready: Path, described: dict[str, Any]) -> Non
         assert msgspec.json.decode(answer.read()) == msgspec.json.decode(
             msgspec.json.encode(described)
         )
+
+
+async def test_the_routes_are_described_once_and_not_on_the_loop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It takes 60 ms."""
+    threads: list[int] = []
+
+    def described() -> dict[str, Any]:
+        threads.append(get_ident())
+        return {"openapi": "3.1.0"}
+
+    monkeypatch.setattr(openapi_module, "openapi", described)
+    _described.cache_clear()
+    try:
+        async with test_broker({"kafkalite.control.port": 0}) as broker:
+            assert broker._control is not None
+            url = f"{broker._control.address['url']}/v1/openapi.json"
+            for _ in range(2):
+                answer = await trio.to_thread.run_sync(lambda: urlopen(url, timeout=10).read())
+                assert msgspec.json.decode(answer) == {"openapi": "3.1.0"}
+    finally:
+        _described.cache_clear()
+    assert len(threads) == 1
+    assert threads[0] != get_ident()
 
 
 def test_every_verb_is_described(described: dict[str, Any]) -> None:
