@@ -14,7 +14,7 @@ from kafkalite.group_coordinator.offset_table import (
 )
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.written_pairs import WrittenPairs
+from kafkalite.wire.record_format import WrittenPairs
 
 _UNKNOWN: Final = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 _TOO_LARGE: Final = ErrorCode.OFFSET_METADATA_TOO_LARGE

@@ -16,7 +16,7 @@ from kafkalite.group_coordinator.shard import Group, Shard
 from kafkalite.group_coordinator.topics_view import TopicsView
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.offset_delete import OffsetDeleteRequest
-from kafkalite.wire.written_pairs import WrittenPairs
+from kafkalite.wire.record_format import WrittenPairs
 
 ShardOf = Callable[[], Shard]
 

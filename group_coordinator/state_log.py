@@ -33,7 +33,7 @@ from kafkalite.wire.messages.stored.group_metadata import (
     GroupMetadataValue,
 )
 from kafkalite.wire.messages.stored.offset_commit import OffsetCommitKey, OffsetCommitValue
-from kafkalite.wire.written_pairs import Pair, WrittenPairs
+from kafkalite.wire.record_format import Pair, WrittenPairs
 
 if TYPE_CHECKING:
     from kafkalite.group_coordinator.classic_group import ClassicGroup

@@ -16,7 +16,7 @@ from kafkalite.wire.record_batch import (
     NO_SEQUENCE,
     TRANSACTIONAL_FLAG,
 )
-from kafkalite.wire.written_pairs import Pair, WrittenPairs
+from kafkalite.wire.record_format import Pair, WrittenPairs
 
 Pairs = Sequence[Pair] | WrittenPairs
 """The keys and values of a batch, which may be written already."""

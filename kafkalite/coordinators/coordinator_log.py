@@ -32,7 +32,7 @@ from kafkalite.wire.record_batch import (
     iterate_batches,
     records_data,
 )
-from kafkalite.wire.written_pairs import WrittenPairs
+from kafkalite.wire.record_format import WrittenPairs
 
 if TYPE_CHECKING:
     from kafkalite.log.log import Log

@@ -13,8 +13,7 @@ from kafkalite.group_coordinator.state_log import (
     StateRecords,
 )
 from kafkalite.wire.errors import ErrorCode, KafkaError
-from kafkalite.wire.record_format import read_record
-from kafkalite.wire.written_pairs import WrittenPairs
+from kafkalite.wire.record_format import WrittenPairs, read_record
 
 
 @dataclass

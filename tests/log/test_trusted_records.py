@@ -16,7 +16,7 @@ from kafkalite.log.log import AppendOrigin, Log
 from kafkalite.log.open_files import OpenFiles
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.record_batch import Record, build_batch
-from kafkalite.wire.written_pairs import Pair
+from kafkalite.wire.record_format import Pair
 from tests.log.appending import CONFIGS, SMALL, as_seen, content
 from tests.log.conftest import Disk
 from tests.log.faults import PromptFiles

@@ -5,8 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalite.wire.errors import ErrorCode, KafkaError
+from kafkalite.wire.record_batch import HEADER_BYTES, Record, build_batch
 from kafkalite.wire.record_format import (
     MIN_RECORD_BYTES,
+    Pair,
+    WrittenPairs,
     read_record,
     read_varint,
     write_record,
@@ -98,3 +101,27 @@ def test_data_that_ends_too_soon(length: int) -> None:
 def test_a_header_key_that_is_no_utf_8_is_read_as_kafka_does() -> None:
     data = BY_HAND.replace(b"h", b"\xff")
     assert read_record(data, 0)[4] == (("\ufffd", b"v"),)
+
+
+TIMESTAMP = 1_700_000_000_000
+
+
+def check_pairs(pairs: list[Pair]) -> None:
+    batch = build_batch([Record(timestamp=TIMESTAMP, key=key, value=value) for key, value in pairs])
+    made = WrittenPairs(pairs)
+    assert made.data() == batch[HEADER_BYTES:]
+    assert (made.count, made.size_bytes) == (len(pairs), len(batch) - HEADER_BYTES)
+
+
+@given(st.lists(st.tuples(st.binary(max_size=9000), st.none() | st.binary(max_size=9000))))
+def test_pairs_are_records_of_their_batch_s_timestamp(pairs: list[Pair]) -> None:
+    check_pairs(pairs)
+
+
+@pytest.mark.parametrize("size", [0, 63, 64, 255, 256, 8191, 8192, 1_048_575, 1_048_576])
+def test_sizes_around_those_of_a_number_s_bytes(size: int) -> None:
+    check_pairs([(b"k" * size, b"v" * size), (b"", None)])
+
+
+def test_offsets_of_one_two_and_three_bytes() -> None:
+    check_pairs([(b"k", b"v")] * 8300)
