@@ -79,6 +79,21 @@ async def test_a_group_that_subscribes_while_very_many_offsets_are_looked_at(aut
     assert await world.committed("payments", 0) == -1
 
 
+async def test_deleted_offsets_stay_deleted(autojump_clock, world):
+    await world.commit(("orders", 0, 7), ("orders", 1, 7))
+    assert await delete(world, ("orders", 0)) == [ErrorCode.NONE]
+    await world.start()
+    assert await world.committed("orders", 0) == -1
+    assert await world.committed("orders", 1) == 7
+
+
+async def test_a_group_of_the_same_name_has_nothing_of_a_deleted_one(autojump_clock, world):
+    await world.commit(("orders", 0, 7))
+    assert drained(deleting_group(world)).error_code == ErrorCode.NONE
+    await world.commit(("orders", 1, 9))
+    assert await world.committed("orders", 0) == -1
+
+
 async def commit_many(world, count=MANY):
     world.topics.counts["orders"] = MANY + 1
     rows = [(index, 7, -1, "") for index in range(count)]
