@@ -152,6 +152,19 @@ async def test_offsets_of_a_simple_group_expire_after_their_commit(autojump_cloc
     assert await world.state() == "Dead"
 
 
+async def test_what_has_expired_is_gone_after_a_restart(autojump_clock, world):
+    await world.commit(("orders", 0, 7))
+    await trio.sleep(6 * DAY)
+    await world.commit(("orders", 1, 8))
+    await trio.sleep(1.01 * DAY)
+    await world.start()
+    assert await world.committed("orders", 0) == -1
+    assert await world.committed("orders", 1) == 8
+    await trio.sleep(6 * DAY)
+    await world.start()
+    assert await world.state() == "Dead"
+
+
 async def test_offsets_of_a_group_expire_after_it_became_empty(autojump_clock, world):
     member = world.member(session_timeout_ms=1_800_000)
     await world.join_all(member)
