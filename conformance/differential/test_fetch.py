@@ -9,6 +9,7 @@ import pytest
 from conformance.differential.broker_side import Side
 from conformance.differential.comparison import Pair
 from conformance.differential.test_produce import batch, producing
+from conformance.differential.transactional import Transactions
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from kafkalite.wire.messages.fetch import (
@@ -158,6 +159,19 @@ def test_waiting_in_vain(pair: Pair, topic: str, version: int) -> None:
     for offset, min_bytes in ((1, 1), (0, 10_000), (0, 0)):
         asked = fetching(version, {topic: [at(offset)]}, max_wait_ms=200, min_bytes=min_bytes)
         pair.ask(ApiKey.FETCH, version, asked)
+
+
+@pytest.mark.parametrize("version", [4, LAST])
+def test_nobody_waits_behind_what_is_committed(pair: Pair, topic: str, version: int) -> None:
+    """Apache Kafka takes its log for one that was truncated: the answer is empty, and comes."""
+    pair.create_topic(topic)
+    producer = Transactions(pair, topic)
+    producer.init()
+    for sequence in range(2):
+        producer.produce(12, sequence=sequence)
+    behind = {topic: [at(1)]}
+    request = fetching(version, behind, max_wait_ms=60_000, isolation_level=1)
+    pair.ask(ApiKey.FETCH, version, request)
 
 
 @pytest.mark.parametrize("version", range(7, 19))

@@ -215,8 +215,8 @@ class FetchReader:
         return partition
 
     def _check_may_read(self, topic: str) -> None:
-        # Before it is said whether the topic exists.
-        if self._may_read is not None and not self._may_read(topic):
+        # Before it is said whether the topic exists; and who has waited was allowed to before.
+        if self._may_read is not None and not self._waited and not self._may_read(topic):
             raise KafkaError(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
 
     def _read_target(
@@ -264,6 +264,8 @@ class FetchReader:
             minimum_one_batch=minimum_one_batch,
         )
         self._partitions.append((target, partition))
+        if self._committed_only and offset > log.last_stable_offset:
+            self.must_respond = True  # Kafka takes its log for one that was truncated
         return (
             target.index,
             0,

@@ -7,6 +7,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+import trio
+import trio.testing
 
 from kafkalite.apis import APIS
 from kafkalite.requests.context import RequestContext
@@ -146,6 +148,22 @@ async def test_fetch_asks_for_every_partition_of_a_session(users: Users, version
     response = await alice.ask(again, version)
     assert response.responses[0].partitions[0].error_code == 0
     assert response.responses[0].partitions[0].records
+
+
+@pytest.mark.parametrize("version", [12, 17])
+async def test_who_waits_keeps_the_right_of_before(users: Users, version: int) -> None:
+    """The next request is refused."""
+    root, alice = await users.user("root"), await users.user("alice")
+    request = wanted(await id_of_secret(root), version, max_wait_ms=60_000, min_bytes=1)
+    await grant(users, allow(Operation.READ, ResourceType.TOPIC, "secret"))
+    await alice.send(request, version)
+    await trio.testing.wait_all_tasks_blocked(0.05)
+    await root.ask(DeleteAclsRequest(filters=[deletion()]))
+    await root.ask(produced("secret"), 9)
+    answers = [await alice.answer(), await alice.ask(request, version)]
+    (given,), (refused,) = [answer.responses[0].partitions for answer in answers]
+    assert (given.error_code, len(given.records) > 0) == (0, True)
+    assert (refused.error_code, len(refused.records)) == (DENIED, 0)
 
 
 @pytest.mark.parametrize("version", [12, 17])
