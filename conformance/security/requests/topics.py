@@ -98,6 +98,16 @@ def _descriptions() -> Requests:
             ),
             None,
         ),
+        "describe topic partitions from a refused one on": (
+            describe_topic_partitions.DescribeTopicPartitionsRequest(
+                topics=[
+                    describe_topic_partitions.TopicRequest(name=name)
+                    for name in ("a-missing", *TOPICS)
+                ],
+                cursor=describe_topic_partitions.Cursor("a-missing", 1),
+            ),
+            None,
+        ),
         "describe all topic partitions": (
             describe_topic_partitions.DescribeTopicPartitionsRequest(),
             None,

@@ -156,6 +156,10 @@ def describe_topic_partitions(asked: Asked) -> Steps[Verdict]:
     verdict = yield from Each(need(Operation.DESCRIBE, ResourceType.TOPIC), named("name"))(once)
     if cursor is None and "" in by_name and by_name[""] in verdict.request.topics:
         return handled(asked)  # Kafka fails with all of the request
+    may = asked.access.may
+    if cursor and not may(Operation.DESCRIBE, ResourceType.TOPIC, cursor.topic_name, log=False):
+        # All that is left comes behind it.
+        verdict.request = replace(verdict.request, cursor=None)
     merge = verdict.finish
 
     def finish(response: Any) -> Steps[Any]:

@@ -281,3 +281,12 @@ def test_topics_before_the_cursor_are_not_refused_once_more() -> None:
     verdict = described(request, acl("b", Operation.DESCRIBE))
     assert [each.name for each in verdict.request.topics] == ["b"]
     assert [each.name for each in at_once(verdict.finish(response_of("b"))).topics] == ["b", "c"]
+
+
+def test_a_cursor_at_a_topic_that_is_refused_is_at_the_next() -> None:
+    request = partitions_of("a", "b", "c", cursor=Cursor(topic_name="b", partition_index=1))
+    verdict = described(request, acl("c", Operation.DESCRIBE))
+    assert [each.name for each in verdict.request.topics] == ["c"]
+    assert verdict.request.cursor is None
+    assert [each.name for each in at_once(verdict.finish(response_of("c"))).topics] == ["c", "b"]
+    assert described(request, acl("b", Operation.DESCRIBE)).request.cursor is request.cursor
