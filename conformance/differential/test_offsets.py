@@ -1,11 +1,13 @@
 """ListOffsets, OffsetForLeaderEpoch."""
 
+from itertools import product
 from typing import Any
 
 import pytest
 
 from conformance.differential.comparison import Pair
 from conformance.differential.test_produce import batch, producing
+from conformance.differential.transactional import Transactions
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.delete_records import (
     DeleteRecordsPartition,
@@ -54,6 +56,20 @@ def test_times_and_their_special_names(pair: Pair, topic: str, version: int) -> 
         for isolation_level in (0, 1):
             request = listing(topic, when(timestamp), isolation_level=isolation_level)
             pair.ask(ApiKey.LIST_OFFSETS, version, request)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("replica_id", [-1, -2, -3, 0, 1, 5])
+def test_only_consumers_are_kept_from_what_is_open(
+    pair: Pair, topic: str, version: int, replica_id: int
+) -> None:
+    pair.create_topic(topic, 2)
+    producer = Transactions(pair, topic)
+    producer.init()
+    producer.produce(12)
+    for timestamp, level in product((-1, -2, -3, -4, 0), (0, 1)):
+        request = listing(topic, when(timestamp), replica_id=replica_id, isolation_level=level)
+        pair.ask(ApiKey.LIST_OFFSETS, version, request)
 
 
 def test_records_without_a_time(pair: Pair, topic: str) -> None:

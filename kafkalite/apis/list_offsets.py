@@ -1,6 +1,7 @@
 """ListOffsets (key 2), versions 1-11: offsets by time, and the special ones.
 
-    -1  latest: the high watermark, or under READ_COMMITTED the last stable offset
+    -1  latest: the high watermark, or under READ_COMMITTED the last stable offset (consumers are
+        told of nothing behind it); for others the end of the log
     -2  earliest: the log start offset
     -3  v7   the record with the largest timestamp (KIP-734)
     -4  v8   earliest local: the log start offset, since there is no tiered storage (KIP-405)
@@ -70,6 +71,7 @@ _NEVER: Final = 1 << 15
 _MOST_AT_ONCE: Final = 4096
 _OFFSET_NOT_AVAILABLE_SINCE: Final = 5
 _LEADER_EPOCH_SINCE: Final = 4
+_CONSUMER: Final = -1
 _DEBUGGING_REPLICA_ID: Final = -2
 
 # (timestamp, offset, leader epoch)
@@ -204,11 +206,14 @@ def _look_up(
         partition = _partition(topic, index)
         leader_only = replica_id != _DEBUGGING_REPLICA_ID
         partition.check_leader(context.node_id, current_leader_epoch, leader_only=leader_only)
-        if replica_id >= 0 and timestamp == LATEST:
-            # A follower asks how far the log goes, not how far clients may see.
-            found: Found = -1, partition.log.log_end_offset, partition.leader_epoch
+        if replica_id == _CONSUMER:
+            committed_only = is_read_committed(isolation_level)
+            limit = partition.read_limit(committed_only=committed_only)
+            is_unknown = partition.is_latest_unknown
         else:
-            found = _find(partition, timestamp, is_read_committed(isolation_level))
+            # Followers and debuggers ask how far the log goes, not how far clients may see.
+            limit, is_unknown = partition.log.log_end_offset, False
+        found = _find(partition, timestamp, limit, is_unknown)
     except KafkaError as error:
         is_old = version < _OFFSET_NOT_AVAILABLE_SINCE
         if error.code is ErrorCode.OFFSET_NOT_AVAILABLE and is_old:
@@ -227,30 +232,24 @@ def _partition(topic: Topic | None, index: int) -> Partition:
     return partitions[index]
 
 
-def _find(partition: Partition, timestamp: int, committed_only: bool) -> Found:
+def _find(partition: Partition, timestamp: int, limit: int, is_unknown: bool) -> Found:
+    """The offset, which is below `limit` or the latest: that. Raises KafkaError.
+
+    `is_unknown`: a new leader does not know yet how far its predecessor let clients see. Source:
+    Partition.fetchOffsetForTimestamp.
+    """
     log = partition.log
-    if timestamp == LATEST:
-        _check_latest(partition)
-        return -1, partition.read_limit(committed_only=committed_only), partition.leader_epoch
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         return -1, log.log_start_offset, partition.epoch_of(log.log_start_offset)
     if timestamp in (LATEST_TIERED, EARLIEST_PENDING_UPLOAD):
         return _NONE
+    found = None
     if timestamp == MAX_TIMESTAMP:
         found = log.max_timestamp_offset()
-    else:
+    elif timestamp != LATEST:
         found = log.offset_for_timestamp(timestamp)
-    limit = partition.read_limit(committed_only=committed_only)
-    if found is None or found.offset >= limit:
-        _check_latest(partition)
-        return _NONE
-    return found.timestamp, found.offset, found.leader_epoch
-
-
-def _check_latest(partition: Partition) -> None:
-    """A new leader does not know yet how far its predecessor let clients see.
-
-    Raises KafkaError(OFFSET_NOT_AVAILABLE). Source: Partition.fetchOffsetForTimestamp.
-    """
-    if partition.is_latest_unknown:
+    if found is not None and found.offset < limit:
+        return found.timestamp, found.offset, found.leader_epoch
+    if is_unknown:
         raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
+    return (-1, limit, partition.leader_epoch) if timestamp == LATEST else _NONE
