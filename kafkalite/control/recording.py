@@ -15,8 +15,9 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -24,6 +25,8 @@ import msgspec
 from kafkalite.control.problems import Problem
 from kafkalite.control.spy.frames import answer_without_secrets, request_without_secrets
 from kafkalite.control.spy.ring import Entry, Ring
+from kafkalite.control.spy.trace import zipped
+from kafkalite.requests.slices import Steps
 
 MOST_BYTES: Final = 512 << 20
 _HEAD: Final = struct.Struct(">biiiqi")
@@ -71,17 +74,20 @@ class Tape(Ring):
             self.order.append((kind, entry.seq, self._now_ms()))
         self.grown()
 
-    def passed(self) -> Iterator[Passed]:
+    def passing(self) -> Steps[list[Passed]]:
         """All that has passed. Raises Problem if it was too much to keep."""
-        if self.first_seq > 1:
-            most = MOST_BYTES >> 20
-            raise Problem("too_large", f"a recording may have {most} MiB, and this has more")
         connections: dict[tuple[str, int], int] = {}
-        entries = self.after(0)
-        for kind, number, cluster_ms in self.order:
-            entry = entries[number - 1]
+        passed: list[Passed] = []
+        for kind, number, cluster_ms in list(self.order):
+            entry = self.get(number)
+            if entry is None:
+                most = MOST_BYTES >> 20
+                raise Problem("too_large", f"a recording may have {most} MiB, and this has more")
             connection = connections.setdefault(entry.client, len(connections) + 1)
-            yield Passed(kind, number, connection, entry.node, cluster_ms, _frame(entry, kind))
+            frame = _frame(entry, kind)
+            passed.append(Passed(kind, number, connection, entry.node, cluster_ms, frame))
+            yield
+        return passed
 
 
 def _nothing() -> None:
@@ -105,15 +111,16 @@ class Recording:
     tape: list[Passed]
 
 
-def written(meta: dict[str, Any], data: bytes, tape: Iterator[Passed]) -> bytes:
+def written(meta: dict[str, Any], data: bytes, tape: Iterable[Passed]) -> bytes:
     """The ZIP file of a recording."""
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("meta.json", msgspec.json.encode(meta))
-        archive.writestr("data.tar", data)
-        heads = ((_HEAD.pack(*each[:5], len(each.frame)), each.frame) for each in tape)
-        archive.writestr("tape.bin", b"".join(part for pair in heads for part in pair))
-    return target.getvalue()
+    heads = ((_HEAD.pack(*each[:5], len(each.frame)), each.frame) for each in tape)
+    return zipped(
+        {
+            "meta.json": [msgspec.json.encode(meta)],
+            "data.tar": [data],
+            "tape.bin": chain.from_iterable(heads),
+        }
+    )
 
 
 def read(file: bytes) -> Recording:

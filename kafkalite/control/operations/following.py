@@ -8,7 +8,7 @@ leaves out what came too fast: counted, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import ClassVar, Final
 
@@ -20,9 +20,10 @@ from kafkalite.control.operations.spying import event_view
 from kafkalite.control.sightings import Follow, Sighting
 from kafkalite.control.spy.choice import Choice
 from kafkalite.control.spy.commits import SECOND_NS
-from kafkalite.control.spy.decoded import view_of
+from kafkalite.control.spy.decoded import viewing
 from kafkalite.control.spy.ring import Entry
-from kafkalite.requests.slices import SLICE_SECONDS
+from kafkalite.requests.disk_threads import in_disk_thread
+from kafkalite.requests.slices import SLICE_SECONDS, WaitingSteps
 
 _LOOK_SECONDS: Final = 0.1
 _LOOK_SECONDS_OF_LATEST: Final = 0.25
@@ -33,6 +34,8 @@ _MOST_REST_SECONDS: Final = 2.0
 MOST_AT_ONCE: Final = 2000
 # To decode those of a bulk load takes less than a hundredth of the longest rest.
 MOST_LATEST: Final = 200
+
+_Found = Sighting | Callable[[], None] | None
 
 
 async def follow(cluster: ControlledCluster, request: Follow) -> Following:
@@ -80,7 +83,11 @@ class Following:
         found: list[Sighting] = []
         worked, since = 0.0, perf_counter()
         for sighting in self._new():
-            if sighting is not None:
+            if callable(sighting):
+                worked += perf_counter() - since
+                await in_disk_thread(sighting)
+                since = perf_counter()
+            elif sighting is not None:
                 found.append(sighting)
                 if self._left is not None:
                     self._left -= 1
@@ -95,15 +102,15 @@ class Following:
         self._rest_seconds = min(_MOST_REST_SECONDS, rest * worked)
         return found
 
-    def _new(self) -> Iterator[Sighting | None]:
-        """Everything new; None where nothing came of some work."""
+    def _new(self) -> Iterator[_Found]:
+        """Everything new; None where nothing came of some work, and work for a thread."""
         if self._request.what != "events":
             yield from self._answered()
             yield from self._come()
         if self._request.what != "requests":
             yield from self._happened()
 
-    def _answered(self) -> Iterator[Sighting | None]:
+    def _answered(self) -> Iterator[_Found]:
         """Requests that had to wait, and are answered."""
         for seq in list(self._waiting):
             entry = self._ring.get(seq)
@@ -111,9 +118,9 @@ class Following:
                 self._waiting.remove(seq)
             elif entry.outcome != "waiting":
                 self._waiting.remove(seq)
-                yield self._seen(entry)
+                yield (yield from self._seen(entry))
 
-    def _come(self) -> Iterator[Sighting | None]:
+    def _come(self) -> Iterator[_Found]:
         """Requests that have come."""
         first = self._ring.first_seq or self._ring.last_seq + 1
         last, self._last_seq = self._last_seq, self._ring.last_seq
@@ -130,11 +137,12 @@ class Following:
             is_waiting = entry.outcome == "waiting"
             if is_waiting:
                 self._waiting.append(entry.seq)
-            yield None if is_waiting and not self._request.waiting else self._seen(entry)
+            is_wanted = self._request.waiting or not is_waiting
+            yield (yield from self._seen(entry)) if is_wanted else None
 
-    def _seen(self, entry: Entry) -> Sighting | None:
+    def _seen(self, entry: Entry) -> WaitingSteps[Sighting | None]:
         names, times = self._cluster.broker.services.topics.name_of, self._cluster.spy.times
-        view = view_of(entry, names, times, bodies=self._request.bodies)
+        view = yield from viewing(entry, names, times, bodies=self._request.bodies)
         return Sighting(id=self._id(), request=view) if self._choice.takes(view) else None
 
     def _happened(self) -> Iterator[Sighting | None]:

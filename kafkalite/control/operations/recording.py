@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import trio
+
 import kafkalite
 from kafkalite.config.definition import BROKER_CONFIGS
 from kafkalite.control.cluster import ControlledCluster
@@ -13,6 +15,7 @@ from kafkalite.control.shared_configs import shared_configs
 from kafkalite.control.sightings import RecordingFile, RecordingView
 from kafkalite.control.spy.spy import Begun
 from kafkalite.log.meta_properties import random_id
+from kafkalite.requests.slices import in_slices_of_task
 
 _PLAINTEXT = "PLAINTEXT"
 
@@ -60,4 +63,6 @@ async def save_recording(cluster: ControlledCluster, request: Nothing) -> Record
         },
         "nodes": len(begun.broker.config.node_ids),
     }
-    return RecordingFile(written(meta, begun.data, begun.tape.passed()))
+    tape = await in_slices_of_task(begun.tape.passing())
+    file = await trio.to_thread.run_sync(written, meta, begun.data, tape)
+    return RecordingFile(file)

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from time import perf_counter
-
-import trio
-
 from kafkalite.control.cluster import ControlledCluster
 from kafkalite.control.faults.criteria import predicate
 from kafkalite.control.problems import not_found
@@ -23,39 +18,31 @@ from kafkalite.control.sightings import (
     TraceFile,
 )
 from kafkalite.control.spy.choice import Choice
-from kafkalite.control.spy.decoded import view_of
+from kafkalite.control.spy.decoded import viewing
 from kafkalite.control.spy.events import Event
-from kafkalite.control.spy.ring import Entry
-from kafkalite.requests.slices import SLICE_SECONDS
+from kafkalite.requests.slices import WaitingSteps, in_slices_of_task
 
 
 async def list_requests(cluster: ControlledCluster, request: ListRequests) -> list[RequestView]:
     """The requests that the spy has kept, the oldest first."""
-    ring = cluster.spy.ring
-    entries: Sequence[Entry] = ring.after(request.after or 0)
-    choice = Choice(request)
+    return await in_slices_of_task(_listing(cluster, request, Choice(request)))
+
+
+def _listing(
+    cluster: ControlledCluster, request: ListRequests, choice: Choice
+) -> WaitingSteps[list[RequestView]]:
+    names, times = cluster.broker.services.topics.name_of, cluster.spy.times
     found: list[RequestView] = []
-    if request.after is None:
-        entries = entries[::-1]
-    # The spy decodes what others did not wait for: they go first.
-    await trio.lowlevel.checkpoint()
-    until = perf_counter() + SLICE_SECONDS
-    for entry in entries:
+    is_of_last = request.after is None
+    for entry in cluster.spy.ring.each(request.after or 0, newest_first=is_of_last):
         if choice.allows(entry):
-            view = view_of(
-                entry,
-                cluster.broker.services.topics.name_of,
-                cluster.spy.times,
-                bodies=request.bodies,
-            )
+            view = yield from viewing(entry, names, times, bodies=request.bodies)
             if choice.takes(view):
                 found.append(view)
                 if len(found) == request.limit:
                     break
-        if perf_counter() > until:
-            await trio.lowlevel.checkpoint()
-            until = perf_counter() + SLICE_SECONDS
-    return found if request.after is not None else found[::-1]
+        yield None
+    return found[::-1] if is_of_last else found
 
 
 async def show_request(cluster: ControlledCluster, request: RequestNumber) -> RequestView:
@@ -64,14 +51,12 @@ async def show_request(cluster: ControlledCluster, request: RequestNumber) -> Re
     if entry is None:
         raise not_found("request", request.seq, hint="the oldest go first, and only the spy keeps")
     names, times = cluster.broker.services.topics.name_of, cluster.spy.times
-    if entry.size < 65_536:
-        return view_of(entry, names, times, bodies=True)
-    return await trio.to_thread.run_sync(lambda: view_of(entry, names, times, bodies=True))
+    return await in_slices_of_task(viewing(entry, names, times, bodies=True))
 
 
 async def forget_requests(cluster: ControlledCluster, request: Nothing) -> Nothing:
     """Forget the requests that the spy has kept. Numbers go on."""
-    cluster.spy.ring.clear()
+    await in_slices_of_task(cluster.spy.ring.clearing())
     return Nothing()
 
 
@@ -92,7 +77,7 @@ async def show_spy(cluster: ControlledCluster, request: Nothing) -> SpyView:
 async def set_spy(cluster: ControlledCluster, request: SetSpy) -> SpyView:
     """Keep requests and answers from now on, or no longer; "full": with all their bytes."""
     if request.bytes is not None:
-        cluster.spy.ring.resize(request.bytes)
+        await in_slices_of_task(cluster.spy.ring.resizing(request.bytes))
     cluster.spy.set_mode(request.mode)
     return await show_spy(cluster, Nothing())
 
@@ -126,9 +111,4 @@ async def save_trace(cluster: ControlledCluster, request: SaveTrace) -> TraceFil
     """A ZIP file with events, requests and their answers: to be looked at elsewhere."""
     from kafkalite.control.spy.trace import trace_of
 
-    names, times = cluster.broker.services.topics.name_of, cluster.spy.times
-
-    def views() -> Iterator[RequestView]:
-        return (view_of(entry, names, times, bodies=True) for entry in cluster.spy.ring)
-
-    return TraceFile(await trace_of(cluster, views(), with_frames=request.frames))
+    return TraceFile(await trace_of(cluster, with_frames=request.frames))

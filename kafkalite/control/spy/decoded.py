@@ -19,6 +19,7 @@ from kafkalite.control.spy.cluster_times import ClusterTimes
 from kafkalite.control.spy.jsonable import message_as_json
 from kafkalite.control.spy.ring import LENGTH_BYTES, Entry
 from kafkalite.requests.names import TopicName, class_of, listed, names_in, shown_topic
+from kafkalite.requests.slices import WaitingSteps
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.codec import Request, decode_request, decode_response
 from kafkalite.wire.errors import ErrorCode, Malformed, ProtocolViolation
@@ -32,6 +33,8 @@ _LEADING_TO_ERRORS: Final[dict[type[Any], tuple[str, ...]]] = {}
 _KNOWN_CODES: Final = frozenset(ErrorCode)
 # A larger frame has memory of its own.
 _SCRATCH_BYTES: Final = 16 << 20
+# To decode more than this takes milliseconds.
+_LARGE_BYTES: Final = 65_536
 _NOT_KEPT: Final = "not all of it was kept: the spy keeps whole requests in the mode full"
 
 
@@ -210,11 +213,29 @@ def summarize(entry: Entry, topic_name: TopicName, join: Join | None = None) -> 
     return decoded
 
 
-def view_of(
+def viewing(
     entry: Entry, topic_name: TopicName, times: ClusterTimes, *, bodies: bool
+) -> WaitingSteps[RequestView]:
+    """An entry as it is shown, with request and answer if `bodies`. A thread decodes a large
+    one."""
+    if entry.size < _LARGE_BYTES:
+        return view_of(entry, topic_name, times, bodies=bodies, join=_scratch.whole)
+    found: list[RequestView] = []
+    yield lambda: found.append(view_of(entry, topic_name, times, bodies=bodies))
+    return found[0]
+
+
+def view_of(
+    entry: Entry,
+    topic_name: TopicName,
+    times: ClusterTimes,
+    *,
+    bodies: bool,
+    join: Join | None = None,
 ) -> RequestView:
-    """An entry as it is shown; with request and answer if `bodies`."""
-    decoded = summarize(entry, topic_name, None if bodies else _scratch.whole)
+    """An entry as it is shown, with request and answer if `bodies`: those outlive `join`'s
+    memory."""
+    decoded = summarize(entry, topic_name, None if bodies else join)
     if decoded is None and bodies:
         decoded = Decoded(entry)
     header = header_of(entry)

@@ -17,6 +17,7 @@ from kafkalite.control.sightings import Outcome
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import RequestContext
+    from kafkalite.requests.slices import Steps
     from kafkalite.server.listener import Listener
 
 DEFAULT_BYTES: Final = 32 << 20
@@ -127,7 +128,17 @@ class Ring:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[Entry]:
-        return iter(self.after(0))
+        return self.each()
+
+    def each(self, after: int = 0, *, newest_first: bool = False) -> Iterator[Entry]:
+        """The requests that have come after this one by now. Others may come and go meanwhile."""
+        numbers = range(max(after + 1, self.first_seq), self.last_seq + 1)
+        for seq in reversed(numbers) if newest_first else numbers:
+            if not self._entries:
+                return
+            entry = self.get(seq)
+            if entry is not None:
+                yield entry
 
     def keep(self, quick: Quick) -> None:
         """Keep a request that was answered at once."""
@@ -222,15 +233,19 @@ class Ring:
         """The number of the oldest request that is here; 0 if there is none."""
         return self.last_seq - len(self._entries) + 1 if self._entries else 0
 
-    def clear(self) -> None:
-        """Forget all. Numbers go on."""
-        while self._entries:
+    def clearing(self) -> Steps[None]:
+        """Forget all that have come by now. Numbers go on."""
+        last_seq = self.last_seq
+        while self._entries and self.first_seq <= last_seq:
             self._drop()
+            yield
 
-    def resize(self, most_bytes: int) -> None:
+    def resizing(self, most_bytes: int) -> Steps[None]:
         """Have other bounds."""
+        while self._entries and self.used_bytes > most_bytes:
+            self._drop()
+            yield
         self.most_bytes = most_bytes
-        self._make_room()
 
     def _make_room(self) -> None:
         while self._entries and self.used_bytes > self.most_bytes:

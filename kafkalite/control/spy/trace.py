@@ -14,8 +14,8 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
-from collections.abc import Iterator, Mapping
-from time import perf_counter, time_ns
+from collections.abc import Iterable, Mapping
+from time import time_ns
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -25,33 +25,31 @@ import kafkalite
 from kafkalite.config.sources import is_sensitive
 from kafkalite.control.operations.faults import fault_view
 from kafkalite.control.secrets import HIDDEN
+from kafkalite.control.spy.decoded import viewing
 from kafkalite.control.spy.frames import answer_without_secrets, request_without_secrets
 from kafkalite.control.spy.ring import LENGTH_BYTES, Entry
-from kafkalite.requests.slices import SLICE_SECONDS
+from kafkalite.requests.slices import WaitingSteps, in_slices_of_task, mapped
 
 if TYPE_CHECKING:
     from kafkalite.control.cluster import ControlledCluster
-    from kafkalite.control.sightings import RequestView
+    from kafkalite.control.spy.events import Event
 
 FRAME_HEAD: Final = struct.Struct(">qii")
 _encode: Final = msgspec.json.Encoder().encode
 
 
-async def trace_of(
-    cluster: ControlledCluster, views: Iterator[RequestView], *, with_frames: bool
-) -> bytes:
+async def trace_of(cluster: ControlledCluster, *, with_frames: bool) -> bytes:
     """The ZIP file of a cluster as it is now."""
-    from kafkalite.control.operations.spying import event_view
-
+    ring = cluster.spy.ring
     cluster.spy.commits.settle()
     files = {
-        "meta.json": _encode(_meta(cluster)),
-        "events.jsonl": _lines([event_view(each) for each in cluster.spy.events.after(0)]),
-        "requests.jsonl": _lines(await _in_slices(views)),
+        "meta.json": [_encode(_meta(cluster))],
+        "events.jsonl": await in_slices_of_task(mapped(_event_line, cluster.spy.events.after(0))),
+        "requests.jsonl": await in_slices_of_task(_request_lines(cluster)),
     }
     if with_frames:
-        files["frames.bin"] = b"".join(_frames(entry) for entry in cluster.spy.ring)
-    return await trio.to_thread.run_sync(_zipped, files)
+        files["frames.bin"] = await in_slices_of_task(mapped(_frames, ring))
+    return await trio.to_thread.run_sync(zipped, files)
 
 
 def _meta(cluster: ControlledCluster) -> dict[str, Any]:
@@ -74,20 +72,20 @@ def _without_secrets(given: Mapping[str, str]) -> dict[str, str]:
     return {name: HIDDEN if is_sensitive(name) else value for name, value in given.items()}
 
 
-async def _in_slices(views: Iterator[RequestView]) -> list[RequestView]:
-    found: list[RequestView] = []
-    await trio.lowlevel.checkpoint()
-    until = perf_counter() + SLICE_SECONDS
-    for view in views:
-        found.append(view)
-        if perf_counter() > until:
-            await trio.lowlevel.checkpoint()
-            until = perf_counter() + SLICE_SECONDS
-    return found
+def _event_line(event: Event) -> bytes:
+    from kafkalite.control.operations.spying import event_view
+
+    return _encode(event_view(event)) + b"\n"
 
 
-def _lines(values: list[Any]) -> bytes:
-    return b"".join(_encode(each) + b"\n" for each in values)
+def _request_lines(cluster: ControlledCluster) -> WaitingSteps[list[bytes]]:
+    names, times = cluster.broker.services.topics.name_of, cluster.spy.times
+    lines: list[bytes] = []
+    for entry in cluster.spy.ring:
+        view = yield from viewing(entry, names, times, bodies=True)
+        lines.append(_encode(view) + b"\n")
+        yield None
+    return lines
 
 
 def _frames(entry: Entry) -> bytes:
@@ -95,9 +93,11 @@ def _frames(entry: Entry) -> bytes:
     return FRAME_HEAD.pack(entry.seq, len(request), len(answer)) + request + answer
 
 
-def _zipped(files: dict[str, bytes]) -> bytes:
+def zipped(files: Mapping[str, Iterable[bytes]]) -> bytes:
+    """A ZIP file of files, each in pieces: to join them would keep all other threads waiting."""
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
+        for name, pieces in files.items():
+            with archive.open(name, "w") as file:
+                file.writelines(pieces)
     return target.getvalue()

@@ -12,6 +12,7 @@ from kafkalite.control.problems import Problem
 from kafkalite.control.recording import ANSWERED, ASKED, CLOSED, Passed, Tape, read, written
 from kafkalite.control.spy.handler import TapeHandler
 from kafkalite.requests.context import CloseConnection
+from kafkalite.requests.slices import at_once
 
 
 def connection(port: int = 5) -> Any:
@@ -45,7 +46,7 @@ def test_frames_are_in_the_order_in_which_they_passed() -> None:
     handler.respond(connection(6), b"wake")
     with pytest.raises(CloseConnection):
         handler.respond(connection(6), b"close")
-    assert list(tape.passed()) == [
+    assert at_once(tape.passing()) == [
         Passed(ASKED, 1, 1, 3, 100, b"wait"),
         Passed(ASKED, 2, 2, 3, 101, b"wake"),
         Passed(ANSWERED, 1, 1, 3, 102, b"late"),
@@ -69,4 +70,4 @@ def test_a_recording_that_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatc
     for _ in range(3):
         tape.add(("h", 1), bytes(100), 100)
     with pytest.raises(Problem, match="this has more"):
-        list(tape.passed())
+        at_once(tape.passing())

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
+import threading
+from typing import Any
 
+import pytest
+import trio
+
+from kafkalite.control.operations.following import Following
 from kafkalite.control.problems import Problem
-from kafkalite.control.sightings import RequestView
+from kafkalite.control.sightings import Follow, RequestView
+from kafkalite.control.spy import decoded
+from kafkalite.control.spy.ring import Ring
 from kafkalite.faults import error
+from kafkalite.requests import slices
 from kafkalite.testing import broker
+from kafkalite.wire.messages.metadata import MetadataRequest
 from tests.kafkalite.control.clients import produced
 
 
@@ -96,3 +105,85 @@ def test_events_page_by_page(k: broker) -> None:
     (following,) = k.ask("events", kind="topic.created", after=found[1].seq)
     assert following.about["topic"] == "t4"
     assert k.ask("spy.show").events >= min(start + 5, 10_000)
+
+
+KEPT = 100
+VERBS: list[tuple[str, dict[str, Any]]] = [
+    ("requests.list", {}),
+    ("requests.list", {"after": 1, "bodies": True}),
+    ("requests.list", {"topic": "none"}),
+    ("requests.clear", {}),
+    ("spy.set", {"mode": "on", "bytes": 1024}),
+    ("trace.save", {}),
+    ("trace.save", {"frames": True}),
+    ("recording.save", {}),
+]
+
+
+@pytest.fixture
+async def kept(connect: Any) -> Any:
+    """A broker that has kept many requests, and records others."""
+    async with broker() as k:
+        await k.asynchronous.spy("on")
+        await k.asynchronous.ask("recording.start")
+        client = await connect(k)
+        for _ in range(KEPT):
+            await client.ask(MetadataRequest(topics=[]))
+        yield k
+
+
+@pytest.mark.parametrize(("verb", "fields"), VERBS)
+async def test_many_requests_are_looked_at_in_slices(
+    kept: broker, monkeypatch: pytest.MonkeyPatch, verb: str, fields: dict[str, Any]
+) -> None:
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0)
+    monkeypatch.setattr(slices, "_BRIEF_SECONDS", 0)
+    looked: list[int] = [0]
+    for name in ("_at", "_drop"):
+        look = getattr(Ring, name)
+
+        def counted(*arguments: Any, look: Any = look) -> Any:
+            looked[-1] += 1
+            return look(*arguments)
+
+        monkeypatch.setattr(Ring, name, counted)
+
+    async def others() -> None:
+        while True:
+            await trio.lowlevel.checkpoint()
+            looked.append(0)
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(others)
+        await kept.asynchronous.ask(verb, **fields)
+        nursery.cancel_scope.cancel()
+    assert sum(looked) > 0.9 * KEPT
+    assert max(looked) < 10
+
+
+@pytest.mark.parametrize("verb", ["list", "show", "trace", "follow"])
+async def test_a_thread_decodes_large_ones(
+    kept: broker, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    decoding: set[int] = set()
+
+    class Noted(decoded.Decoded):
+        def __init__(self, *arguments: Any) -> None:
+            decoding.add(threading.get_ident())
+            super().__init__(*arguments)
+
+    monkeypatch.setattr(decoded, "Decoded", Noted)
+    monkeypatch.setattr(decoded, "_LARGE_BYTES", 0)
+    k = kept.asynchronous
+    if verb == "follow":
+        following = Following(kept._default, Follow(what="requests", after="0-0"))
+        assert len(await following.batch()) == KEPT
+    else:
+        name, fields = {
+            "list": ("requests.list", {}),
+            "show": ("requests.show", {"seq": 1}),
+            "trace": ("trace.save", {}),
+        }[verb]
+        await k.ask(name, **fields)
+    assert decoding
+    assert threading.get_ident() not in decoding

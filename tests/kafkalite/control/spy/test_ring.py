@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafkalite.control.spy.ring import Entry, Ring
+from kafkalite.requests.slices import at_once
 
 CLIENT = ("127.0.0.1", 5)
 SOFTWARE = ("librdkafka", "2.6.0")
@@ -42,7 +43,7 @@ def test_a_request_is_found_by_its_connection_and_correlation_id() -> None:
     assert ring.seq_of("10.0.0.1:9", 7, 299) == 2
     assert ring.seq_of("10.0.0.1:9", 8, 299) is None
     assert ring.seq_of("127.0.0.1:5", 7, 99) is None
-    ring.resize(900)
+    at_once(ring.resizing(900))
     assert ring.seq_of("127.0.0.1:5", 7, 299) is None
     assert ring.seq_of("127.0.0.1:5", 7, 300) == 3
 
@@ -71,8 +72,8 @@ def test_the_bound_is_kept(requests: list[tuple[int, int, bool]]) -> None:
     """Answers may come in any order, and to requests that are no longer here."""
     ring = Ring(10_000)
     waiting: list[tuple[Entry, int]] = []
-    for size, answer, at_once in requests:
-        if at_once:
+    for size, answer, is_quick in requests:
+        if is_quick:
             ring.keep((1, 2, "h", 3, SOFTWARE, LISTENER, bytes(size), size, bytes(answer)))
         else:
             waiting.append((ring.add(CLIENT, bytes(size), size), answer))
@@ -92,7 +93,7 @@ def test_the_bound_is_kept(requests: list[tuple[int, int, bool]]) -> None:
 def test_numbers_go_on_after_all_is_forgotten() -> None:
     ring = Ring()
     ring.add(CLIENT, b"1", 1)
-    ring.clear()
+    at_once(ring.clearing())
     assert (len(ring), ring.used_bytes, ring.first_seq) == (0, 0, 0)
     assert ring.add(CLIENT, b"2", 1).seq == 2
     assert [entry.seq for entry in ring.after(1)] == [2]
@@ -103,7 +104,7 @@ def test_a_smaller_room_is_cleared_at_once() -> None:
     ring = Ring()
     for _ in range(10):
         ring.add(CLIENT, bytes(1000), 1000)
-    ring.resize(5000)
+    at_once(ring.resizing(5000))
     assert ring.used_bytes <= 5000
     assert ring.last_seq == 10
     assert ring.get(10) is not None
@@ -114,8 +115,8 @@ def test_those_after_one_are_a_part_of_all(
     requests: list[bool], seq: int, most: int | None
 ) -> None:
     ring = Ring(5000)
-    for at_once in requests:
-        if at_once:
+    for is_quick in requests:
+        if is_quick:
             ring.keep((1, 2, "h", 3, SOFTWARE, LISTENER, b"", 0, b""))
         else:
             ring.add(CLIENT, b"", 0)
