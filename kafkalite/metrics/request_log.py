@@ -11,23 +11,37 @@ switch it while the broker runs: kafka-configs.sh --entity-type broker-loggers.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 import trio
 
 from kafkalite.apis import Api, Handler
 from kafkalite.cluster.broker_loggers import request_logger
-from kafkalite.metrics.error_counts import counter_of_messages, counter_of_rows
+from kafkalite.metrics.error_counts import (
+    Errors,
+    counter_in_steps,
+    counter_of_messages,
+    counter_of_rows,
+)
 from kafkalite.metrics.requests import api_name
 from kafkalite.requests.context import CloseConnection, RequestContext
-from kafkalite.requests.names import Place, names_in, shown_topic
+from kafkalite.requests.names import Place, finding_names, shown_topic
+from kafkalite.requests.slices import (
+    COUNTED_FROM_BYTES,
+    Steps,
+    at_once,
+    briefly_or_in_slices,
+    has_many,
+    in_slices,
+    release_dict,
+)
 from kafkalite.requests.suspension import has_to_wait
 from kafkalite.wire.api_messages import request_class
 from kafkalite.wire.errors import ErrorCode
-from kafkalite.wire.rows import message_of_row
+from kafkalite.wire.rows import message_in_steps, row_of
 
 if TYPE_CHECKING:
-    from kafkalite.metrics.error_counts import Errors
     from kafkalite.replica.topics import Topics
     from kafkalite.services import Services
 
@@ -38,12 +52,24 @@ _NAMES_AT_MOST: Final = 8
 def log_gate(api: Api, handle: Handler) -> Handler:
     """A handler that responds as `handle` does, and says so in the log."""
     name = api_name(api.key)
+    count = counter_of_rows(api.key) if api.rows else _count
     now = trio.lowlevel.current_clock().current_time
 
     def logged(services: Services, context: RequestContext, request: Any) -> Any:
         # A handler may take a large request apart: it is looked at before.
-        body = message_of_row(request_class(api.key), request) if api.rows else request
-        about = named(body, context.api_version, services.topics)
+        looking = about_of(api, context.api_version, request, services.topics)
+        if context.request_bytes >= COUNTED_FROM_BYTES:
+            return logged_large(services, context, request, looking)
+        return answered(services, context, request, at_once(looking))
+
+    async def logged_large(
+        services: Services, context: RequestContext, request: Any, looking: Steps[str]
+    ) -> Any:
+        about = await briefly_or_in_slices(looking, context)
+        response = answered(services, context, request, about)
+        return await response if has_to_wait(response) else response
+
+    def answered(services: Services, context: RequestContext, request: Any, about: str) -> Any:
         try:
             response = handle(services, context, request)
         except CloseConnection as end:
@@ -51,7 +77,10 @@ def log_gate(api: Api, handle: Handler) -> Handler:
             raise
         if has_to_wait(response):
             return logged_later(context, about, response)
-        say(context, about, outcome(api, response))
+        errors: Errors = Counter()
+        if response is not None:
+            count(response, errors)
+        say(context, about, outcome(response, errors))
         return response
 
     async def logged_later(context: RequestContext, about: str, handling: Any) -> Any:
@@ -60,7 +89,13 @@ def log_gate(api: Api, handle: Handler) -> Handler:
         except CloseConnection as end:
             say(context, about, f"connection closed: {end}")
             raise
-        say(context, about, outcome(api, response))
+        errors: Errors = Counter()
+        if has_many(row_of(response)):
+            counting = counter_in_steps(api.key, rows=api.rows)(row_of(response), errors)
+            await in_slices(counting, context)
+        elif response is not None:
+            count(response, errors)
+        say(context, about, outcome(response, errors))
         return response
 
     def say(context: RequestContext, about: str, what: str) -> None:
@@ -78,16 +113,15 @@ def log_gate(api: Api, handle: Handler) -> Handler:
     return logged
 
 
-def outcome(api: Api, response: Any) -> str:
+def _count(response: Any, errors: Errors) -> None:
+    counter_of_messages(response.__class__)(response, errors)
+
+
+def outcome(response: Any, errors: Errors) -> str:
     """The errors in a response, or "ok"; a Produce with acks=0 has no response."""
     if response is None:
         return "no answer"
-    errors: Errors = Counter()
-    if api.rows:
-        counter_of_rows(api.key)(response, errors)
-    else:
-        counter_of_messages(response.__class__)(response, errors)
-    return " ".join(_counted(code, count) for code, count in errors.items()) or "ok"
+    return " ".join(_counted(code, number) for code, number in errors.items()) or "ok"
 
 
 def _counted(code: int | str, count: int) -> str:
@@ -95,15 +129,26 @@ def _counted(code: int | str, count: int) -> str:
     return name if count == 1 else f"{name} x{count}"
 
 
-def named(body: Any, version: int, topics: Topics) -> str:
+def about_of(api: Api, version: int, request: Any, topics: Topics) -> Steps[str]:
     """The topics, groups and transactional ids that a request names, each after a space."""
-    names = names_in(body, version)
-    found = [_shown(place, topics) for place in names.places]
-    found += [f"group {each}" for each in sorted(filter(None, names.groups))]
-    found += [f"transactional id {each}" for each in sorted(filter(None, names.transactional_ids))]
-    unique = list(dict.fromkeys(found))
-    more = len(unique) - _NAMES_AT_MOST
-    shown = unique if more <= 0 else [*unique[:_NAMES_AT_MOST], f"and {more} more"]
+    body = request
+    if api.rows:
+        body = yield from message_in_steps(request_class(api.key), request)
+    names = yield from finding_names(body, version)
+    found: dict[str, None] = {}
+    for place in names.places:
+        found[_shown(place, topics)] = None
+        yield
+    for kind, several in (
+        ("group", names.groups),
+        ("transactional id", names.transactional_ids),
+    ):
+        found.update({f"{kind} {each}": None for each in sorted(filter(None, several))})
+    more = len(found) - _NAMES_AT_MOST
+    shown = list(islice(found, _NAMES_AT_MOST))
+    if more > 0:
+        shown.append(f"and {more} more")
+    yield from release_dict(found)
     return f" {', '.join(shown)}:" if shown else ""
 
 

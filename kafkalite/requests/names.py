@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard, cast
 from uuid import UUID
 
+from kafkalite.requests.slices import Steps, at_once
 from kafkalite.wire.api_keys import TOPIC_RESOURCE, CoordinatorType
 from kafkalite.wire.fields import NO_UUID, records
 from kafkalite.wire.record_batch import HEADER_BYTES, RecordBatch
@@ -57,8 +58,13 @@ class Names:
 
 def names_in(body: object, version: int) -> Names:
     """Says what a request's body names, in the fields that this version has."""
+    return at_once(finding_names(body, version))
+
+
+def finding_names(body: object, version: int) -> Steps[Names]:
+    """The same in steps."""
     names = Names()
-    _walk(body, version, names)
+    yield from _walk(body, version, names)
     if hasattr(body, "coordinator_keys"):
         _add_coordinator_keys(body, names)
     return names
@@ -141,7 +147,7 @@ def is_topic(class_: type[Any], declared: Container[str] | None = None) -> bool:
     return "name" in declared and "Topic" in name and not name.endswith(("Config", "Configs"))
 
 
-def _walk(value: Any, version: int, names: Names) -> None:
+def _walk(value: Any, version: int, names: Names) -> Steps[None]:
     plan = plan_of(class_of(value), version)
     for kind, field_name in plan.lists:
         named = getattr(value, field_name)
@@ -156,16 +162,17 @@ def _walk(value: Any, version: int, names: Names) -> None:
     if plan.has_resource and value.resource_type == TOPIC_RESOURCE:
         names.places.append((value.resource_name, None))
     if plan.is_topic:
-        _add_topic(value, plan, names)
+        yield from _add_topic(value, plan, names)
     for each in plan.inner:
         inside = getattr(value, each.name)
         several = listed(inside)
         for one in [inside] if several is None else several:
             if one is not None:
-                _walk(one, version, names)
+                yield from _walk(one, version, names)
+                yield
 
 
-def _add_topic(value: Any, plan: Plan, names: Names) -> None:
+def _add_topic(value: Any, plan: Plan, names: Names) -> Steps[None]:
     topic = topic_of(value)
     partitions: list[Any] = getattr(value, plan.partitions.name) if plan.partitions else []
     if not partitions:
@@ -173,6 +180,7 @@ def _add_topic(value: Any, plan: Plan, names: Names) -> None:
     for partition in partitions or ():
         names.places.append((topic, partition_number(partition)))
         _add_producer(partition, names)
+        yield
 
 
 def topic_of(value: Any) -> str | UUID:

@@ -9,11 +9,20 @@ from typing import Any
 
 import pytest
 
+from kafkalite.apis import APIS
 from kafkalite.cluster.broker_loggers import request_logger
-from kafkalite.metrics.request_log import named
+from kafkalite.metrics.request_log import about_of
+from kafkalite.requests.slices import at_once
+from kafkalite.server.watchdog import LONG_SECONDS
 from kafkalite.testing import broker as test_broker
+from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.api_versions import ApiVersionsRequest
 from kafkalite.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
+from kafkalite.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+)
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 from kafkalite.wire.messages.offset_fetch import OffsetFetchRequest
 from kafkalite.wire.messages.produce import (
@@ -22,8 +31,10 @@ from kafkalite.wire.messages.produce import (
     TopicProduceData,
 )
 from kafkalite.wire.record_batch import Record, build_batch
+from kafkalite.wire.rows import rows_of
 from tests.kafkalite.config_requests import BROKER_LOGGER, DELETE, SET, alter, resource
 from tests.kafkalite.data_directories import core
+from tests.kafkalite.longest_turn import longest_turn
 
 BATCH = memoryview(build_batch([Record(value=b"geheim", key=b"secret")]))
 
@@ -150,5 +161,53 @@ async def test_a_broker_that_starts_with_debug_logs_from_its_first_request(
 async def test_many_names_are_cut(broker: test_broker) -> None:
     request = produce(*(("orders", index) for index in range(20)))
     topics = core(broker).services.topics
-    assert named(request, 9, topics).endswith(" orders-7, and 12 more:")
-    assert named(ApiVersionsRequest(), 0, topics) == ""
+    row = rows_of(request)
+    assert at_once(about_of(APIS[ApiKey.PRODUCE], 9, row, topics)).endswith(
+        " orders-7, and 12 more:"
+    )
+    versions = APIS[ApiKey.API_VERSIONS]
+    assert at_once(about_of(versions, 0, ApiVersionsRequest(), topics)) == ""
+
+
+MANY = 3000
+NAMES = [f"topic-{number:05}" for number in range(MANY)]
+LARGE: list[tuple[Any, int, str]] = [
+    (
+        FetchRequest(
+            max_wait_ms=0,
+            min_bytes=0,
+            topics=[
+                FetchTopic(topic=name, partitions=[FetchPartition(partition=0)]) for name in NAMES
+            ],
+        ),
+        12,
+        "Fetch v12",
+    ),
+    (
+        ListOffsetsRequest(
+            topics=[
+                ListOffsetsTopic(
+                    name=name, partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)]
+                )
+                for name in NAMES
+            ]
+        ),
+        7,
+        "ListOffsets v7",
+    ),
+]
+
+
+@pytest.mark.parametrize(("request_", "version", "name"), LARGE)
+async def test_a_large_request_is_looked_at_in_slices(
+    client: Any, caplog: pytest.LogCaptureFixture, request_: Any, version: int, name: str
+) -> None:
+    await turn(client, SET, "DEBUG")
+    lines(caplog)
+    with longest_turn() as longest:
+        await client.ask(request_, version)
+    [line] = lines(caplog)
+    assert line.startswith(f"{name} by test at 127.0.0.1: ")
+    assert f"and {MANY - 8} more: " in line
+    assert f" x{MANY}" in line
+    assert longest.seconds < LONG_SECONDS
