@@ -11,10 +11,24 @@ from typing import TYPE_CHECKING
 
 import trio
 
-from kafkalite.cluster.client_quotas import QuotaChange, entity_of, named_twice, plan_quota_changes
+from kafkalite.cluster.client_quotas import (
+    MOST_TYPES,
+    QuotaChange,
+    entity_of,
+    named_twice,
+    plan_quota_changes,
+)
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.hosts import addresses_of
-from kafkalite.requests.slices import Steps, WaitingSteps, batches, in_slices, mapped, release_dict
+from kafkalite.requests.slices import (
+    Steps,
+    WaitingSteps,
+    batches,
+    in_slices,
+    mapped,
+    release_dict,
+    sized_batches,
+)
 from kafkalite.security.quotas import named_hosts
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.messages.alter_client_quotas import (
@@ -22,6 +36,7 @@ from kafkalite.wire.messages.alter_client_quotas import (
     AlterClientQuotasResponse,
     EntityData,
     EntryData,
+    EntryDataRequest,
     OpData,
 )
 
@@ -49,7 +64,7 @@ def _alter_each(
     services: Services, request: AlterClientQuotasRequest
 ) -> WaitingSteps[list[EntryData]]:
     told: dict[QuotaEntity, EntryData] = {}
-    for some in batches(request.entries):
+    for some in sized_batches(request.entries, _size):
         yield from services.cluster.settling()
         records: list[object] = []
         for entry in some:
@@ -89,6 +104,12 @@ def _named_hosts(request: AlterClientQuotasRequest) -> Steps[set[str]]:
             hosts |= named_hosts([[(part.entity_type, part.entity_name) for part in some]])
             yield
     return hosts
+
+
+def _size(entry: EntryDataRequest) -> int:
+    """The bytes of names in its records, of which there is one for each key. An entity of more
+    types than there are is refused."""
+    return len(entry.ops) * sum(len(part.entity_name or "") for part in entry.entity[:MOST_TYPES])
 
 
 def _told(part: tuple[str, str | None]) -> EntityData:

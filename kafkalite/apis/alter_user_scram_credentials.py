@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import WaitingSteps, batches, in_slices, release_dict
+from kafkalite.requests.slices import WaitingSteps, in_slices, release_dict, sized_batches
 from kafkalite.security.sasl.scram import (
     MAX_ITERATIONS,
     MIN_ITERATIONS,
@@ -55,7 +55,7 @@ def _alter_each(
         _check(services, outcomes, change)
         yield None
     results: list[AlterUserScramCredentialsResult] = []
-    for some in batches(outcomes.items()):
+    for some in sized_batches(outcomes.items(), lambda named: len(named[0])):
         yield from services.cluster.settling()
         records: list[object] = []
         for user, outcome in some:

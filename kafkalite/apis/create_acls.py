@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from kafkalite.cluster.operation_size import MAX_RECORDS, TooManyRecords
 from kafkalite.requests.context import CloseConnection
-from kafkalite.requests.slices import WaitingSteps, batches, in_slices, mapped, release_dict
+from kafkalite.requests.slices import (
+    WaitingSteps,
+    batches,
+    in_slices,
+    mapped,
+    release_dict,
+    sized_batches,
+)
 from kafkalite.security.acls import (
     Acl,
     Operation,
@@ -67,7 +74,7 @@ def _create_each(
         too_many = TooManyRecords()
         refused = yield from mapped(lambda acl: _error_of(validate_name, acl) or too_many, acls)
         return (yield from mapped(_result, refused))
-    for some_new in batches(new):
+    for some_new in sized_batches(new, _size):
         yield from services.cluster.settling()
         # Others may have created some of them meanwhile.
         services.cluster.begin_write(
@@ -81,6 +88,11 @@ def _create_each(
         yield None
     yield from release_dict(new)
     return (yield from mapped(_result, outcomes))
+
+
+def _size(acl: Acl) -> int:
+    """The bytes of the names in its record."""
+    return len(acl.resource_name) + len(acl.principal) + len(acl.host)
 
 
 def _error_of(validate: Callable[[Acl], None], acl: Acl) -> KafkaError | None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from kafkalite.cluster.cluster import Cluster
 
 _TYPES: Final = (USER, CLIENT_ID, IP)
+MOST_TYPES: Final = len(_TYPES)
 
 # The largest long as a double, by which a value is compared with it.
 _MAX_LONG: Final = 2.0**63

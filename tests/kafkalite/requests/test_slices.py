@@ -14,6 +14,7 @@ import trio.testing
 from kafkalite.requests import slices
 from kafkalite.requests.context import RequestContext
 from kafkalite.requests.slices import (
+    AT_ONCE,
     LongWork,
     Steps,
     WaitingSteps,
@@ -33,6 +34,7 @@ from kafkalite.requests.slices import (
     mapped_in_steps,
     release,
     release_set,
+    sized_batches,
 )
 from kafkalite.wire.api_keys import ApiKey
 from kafkalite.wire.messages.consumer_group_describe import (
@@ -364,3 +366,15 @@ def test_long_lists_are_found_however_deep(topics: int, partitions: int, is_long
     response = described(topics, partitions)
     assert has_many_within(response) == is_long
     assert not has_many(response), "it looks at the uppermost two levels"
+
+
+def test_parts_of_things_of_any_size() -> None:
+    half = slices._WRITTEN_AT_ONCE // 2
+    assert list(sized_batches([], len)) == []
+    assert list(sized_batches([1, 2 * half, half, half, 1], lambda size: size)) == [
+        [1, 2 * half],
+        [half, half],
+        [1],
+    ]
+    few = list(sized_batches(range(AT_ONCE + 1), lambda number: 1))
+    assert few == [list(range(AT_ONCE)), [AT_ONCE]]
