@@ -28,6 +28,7 @@ from kafkalite.coordinators.share_coordinator.share_state import (
 from kafkalite.coordinators.share_state_requests import (
     DELETE,
     INITIALIZE,
+    MOST_IN_ONE,
     READ,
     SUMMARIZE,
     WRITE,
@@ -36,7 +37,6 @@ from kafkalite.coordinators.share_state_requests import (
 )
 from kafkalite.coordinators.unstored import for_each
 from kafkalite.replica.share.share_partition import SharePartitionKey, StateUpdate
-from kafkalite.replica.share.state_batch import combine
 from kafkalite.requests.disk_threads import in_thread
 from kafkalite.requests.slices import Steps, in_slices_of_task
 from kafkalite.supervision import supervised
@@ -56,19 +56,23 @@ _NO_EPOCH: Final = -1
 
 
 class PendingWrite:
-    """An update on its way to the share coordinator; `error` is final once it is `done`."""
+    """Updates on their way to the share coordinator; `error` is final once they are `done`.
+
+    Each stays one of its own, as in Kafka: see `state_batch.combine` for what members notice of
+    this.
+    """
 
     def __init__(self, state_epoch: int, leader_epoch: int, update: StateUpdate) -> None:
         self.state_epoch = state_epoch
         self.leader_epoch = leader_epoch
-        self.update = update
+        self.updates = [update]
         self.done = trio.Event()
         self.error: KafkaError | None = None
 
-    def add(self, update: StateUpdate) -> None:
-        """A later update goes along."""
-        both = combine([*self.update.batches], update.batches, -1)
-        self.update = StateUpdate(update.start_offset, update.delivery_complete_count, both)
+    def takes(self, state_epoch: int, leader_epoch: int) -> bool:
+        """True if a later update, of these epochs, may go along."""
+        is_same = (self.state_epoch, self.leader_epoch) == (state_epoch, leader_epoch)
+        return is_same and len(self.updates) < MOST_IN_ONE
 
     def end(self, error: KafkaError | None) -> None:
         self.error = error
@@ -164,11 +168,8 @@ class SharePersister:
             writes = self._writes[key] = _Writes()
             self._send.send_nowait(partial(self._write_all, key, writes))
         last = writes.waiting[-1] if writes.waiting else None
-        if last is not None and (last.state_epoch, last.leader_epoch) == (
-            state_epoch,
-            leader_epoch,
-        ):
-            last.add(update)
+        if last is not None and last.takes(state_epoch, leader_epoch):
+            last.updates.append(update)
         else:
             writes.waiting.append(PendingWrite(state_epoch, leader_epoch, update))
 
@@ -200,17 +201,21 @@ class SharePersister:
                 self.lost(key)
 
     async def _write(self, key: SharePartitionKey, write: PendingWrite) -> KafkaError | None:
-        update = write.update
-        part = write_share_group_state.PartitionData(
-            partition=key.partition,
-            state_epoch=write.state_epoch,
-            leader_epoch=write.leader_epoch,
-            start_offset=update.start_offset,
-            delivery_complete_count=update.delivery_complete_count,
-            state_batches=[write_share_group_state.StateBatch(*batch) for batch in update.batches],
-        )
+        parts = [
+            write_share_group_state.PartitionData(
+                partition=key.partition,
+                state_epoch=write.state_epoch,
+                leader_epoch=write.leader_epoch,
+                start_offset=update.start_offset,
+                delivery_complete_count=update.delivery_complete_count,
+                state_batches=[
+                    write_share_group_state.StateBatch(*batch) for batch in update.batches
+                ],
+            )
+            for update in write.updates
+        ]
         try:
-            await self._requests.ask(WRITE, key, part)
+            await self._requests.ask(WRITE, key, *parts)
         except KafkaError as error:
             return error
         return None

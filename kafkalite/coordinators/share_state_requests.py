@@ -27,7 +27,8 @@ from kafkalite.wire.messages import (
 _PATIENCE_SECONDS: Final = 15.0
 _FIRST_PAUSE_SECONDS: Final = 0.1
 _LONGEST_PAUSE_SECONDS: Final = 2.0
-_MOST_IN_ONE: Final = 500
+# Parts of one request.
+MOST_IN_ONE: Final = 500
 _PASSING: Final = frozenset(
     {
         ErrorCode.NETWORK_EXCEPTION,
@@ -79,15 +80,16 @@ class ShareStateRequests:
             "kafkalite-share-states", _States(), timeout_seconds, connect
         )
 
-    async def ask(self, operation: Operation, key: SharePartitionKey, part: object) -> Any:
-        """The result for one share partition. `part` is its part of the request. In a task.
+    async def ask(self, operation: Operation, key: SharePartitionKey, *parts: object) -> Any:
+        """The result for one share partition. `parts` are its parts of the request, done one after
+        the other; the result is the last one's. In a task.
 
         Raises KafkaError: what the coordinator says; COORDINATOR_NOT_AVAILABLE if none answers.
         """
         until = trio.current_time() + _PATIENCE_SECONDS
         pause_seconds = _FIRST_PAUSE_SECONDS
         while True:
-            question = _Asked(operation, key, part)
+            question = _Asked(operation, key, parts)
             address = self._coordinator_of(key)
             if address is not None:
                 await self._requests.ask(address, question)
@@ -109,11 +111,15 @@ class ShareStateRequests:
 class _Asked(Question):
     """One share partition in a request, and what is said of it."""
 
-    def __init__(self, operation: Operation, key: SharePartitionKey, part: object) -> None:
+    def __init__(
+        self, operation: Operation, key: SharePartitionKey, parts: Sequence[object]
+    ) -> None:
         super().__init__([key])
         self.operation = operation
         self.key = key
-        self.part = part
+        self.parts = parts
+        # The parts of its request up to these.
+        self.count = 0
         self.result: Any = None
         self.error: KafkaError | None = KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
@@ -128,11 +134,13 @@ class _States:
     """Share partitions of one group in one request."""
 
     def is_separate(self, question: _Asked, chosen: Sequence[_Asked]) -> bool:
+        question.count = len(question.parts)
         if not chosen:
             return False
         first = chosen[0]
+        question.count += chosen[-1].count
         return (
-            len(chosen) >= _MOST_IN_ONE
+            question.count > MOST_IN_ONE
             or first.operation is not question.operation
             or first.key.group_id != question.key.group_id
         )
@@ -145,7 +153,7 @@ class _States:
             topic = topics.get(topic_id)
             if topic is None:
                 topic = topics[topic_id] = operation.topic(topic_id=topic_id)
-            topic.partitions.append(each.part)
+            topic.partitions.extend(each.parts)
         return operation.request(group_id=questions[0].key.group_id, topics=list(topics.values()))
 
     def take(self, questions: Sequence[_Asked], answer: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 import trio
 from trio.testing import MockClock
 
+from kafkalite.coordinators.share_state_requests import MOST_IN_ONE
 from kafkalite.peers.link import Address
 from kafkalite.replica.share.share_partition import SharePartitionKey, StateUpdate
 from kafkalite.replica.share.state_batch import StateBatch
@@ -46,15 +47,16 @@ async def stored(world: World, key: SharePartitionKey = KEY) -> ErrorCode:
 
 
 def parts(world: World) -> list[tuple[int, int, list[tuple[int, ...]]]]:
-    """Leader epoch, start offset and batches of each write."""
+    """Leader epoch, start offset and batches of each update."""
     found: list[tuple[int, int, list[tuple[int, ...]]]] = []
     for asked in world.coordinator.asked:
-        ((part,),) = [topic.partitions for topic in asked.topics]
-        batches = [
-            (b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
-            for b in part.state_batches
-        ]
-        found.append((part.leader_epoch, part.start_offset, batches))
+        (topic,) = asked.topics
+        for part in topic.partitions:
+            batches = [
+                (b.first_offset, b.last_offset, b.delivery_state, b.delivery_count)
+                for b in part.state_batches
+            ]
+            found.append((part.leader_epoch, part.start_offset, batches))
     return found
 
 
@@ -68,9 +70,42 @@ async def test_updates_are_written_in_order(autojump_clock: MockClock, world: Wo
     assert world.persister.pending(KEY) is None
     assert parts(world) == [
         (1, 1, [(1, 2, 0, 1)]),
-        (1, 3, [(3, 5, 2, 1), (8, 8, 4, 2)]),
+        (1, 2, [(3, 4, 2, 1)]),
+        (1, 3, [(5, 5, 2, 1), (8, 8, 4, 2)]),
         (2, 4, []),
     ]
+    assert len(world.coordinator.asked) == 3
+
+
+async def test_very_many_updates_go_in_several_requests(
+    autojump_clock: MockClock, world: World
+) -> None:
+    """None is joined with those that wait, which would take longer the more they are."""
+    count = 5 * MOST_IN_ONE
+    for offset in range(count):
+        write(world, 0, StateBatch(2 * offset, 2 * offset, 0, 1))
+    assert await stored(world) is ErrorCode.NONE
+    sizes = [len(asked.topics[0].partitions) for asked in world.coordinator.asked]
+    assert sum(sizes) == count
+    assert max(sizes) == MOST_IN_ONE
+    assert [batches[0][0] for _, _, batches in parts(world)] == list(range(0, 2 * count, 2))
+
+
+async def test_updates_of_several_partitions_are_no_more_in_one_request(
+    autojump_clock: MockClock, world: World
+) -> None:
+    write(world, 0)
+    await trio.sleep(0.2)
+    for number in range(MOST_IN_ONE):
+        for key in (KEY, OTHER_KEY):
+            update = StateUpdate(0, 0, [StateBatch(number, number, 0, 1)])
+            world.persister.write_state(key, STATE_EPOCH, 1, update)
+    await trio.sleep(10)
+    sizes = [
+        sum(len(topic.partitions) for topic in asked.topics) for asked in world.coordinator.asked
+    ]
+    assert sum(sizes) == 1 + 2 * MOST_IN_ONE
+    assert max(sizes) <= MOST_IN_ONE
 
 
 async def test_one_that_fails_takes_what_follows_along(
