@@ -24,11 +24,13 @@ LAST = 18
 FULL, FINAL = 0, -1
 
 
-def fill(pair: Pair, topic: str, *counts: int, partition: int = 0) -> None:
+def fill(
+    pair: Pair, topic: str, *counts: int, partition: int = 0, connection: str = "main"
+) -> None:
     """One batch of so many records each."""
     for count in counts:
-        records = batch(count)
-        pair.ask(ApiKey.PRODUCE, 12, producing(topic, 12, records, partition=partition))
+        request = producing(topic, 12, batch(count), partition=partition)
+        pair.ask(ApiKey.PRODUCE, 12, request, connection=connection)
 
 
 def fetching(
@@ -159,6 +161,43 @@ def test_waiting_in_vain(pair: Pair, topic: str, version: int) -> None:
     for offset, min_bytes in ((1, 1), (0, 10_000), (0, 0)):
         asked = fetching(version, {topic: [at(offset)]}, max_wait_ms=200, min_bytes=min_bytes)
         pair.ask(ApiKey.FETCH, version, asked)
+
+
+@pytest.mark.parametrize("version", [4, 12, LAST])
+@pytest.mark.parametrize("index", [7, -1])
+def test_what_is_not_there_is_told_after_the_wait(
+    pair: Pair, topic: str, version: int, index: int
+) -> None:
+    """The others are waited for. If there are none, it is told at once."""
+    pair.create_topic(topic, 2)
+    alone = fetching(version, {topic: [at(0, index)]}, max_wait_ms=60_000)
+    pair.ask(ApiKey.FETCH, version, alone)
+    with_others = {topic: [at(0, index), at(0, 0), at(0, 1)]}
+    request = fetching(version, with_others, max_wait_ms=60_000)
+    for side in pair.sides:
+        side.send(ApiKey.FETCH, version, request)
+        assert not side.has_answer("main", 0.3)
+    fill(pair, topic, 1, partition=1, connection="own")
+    answers = [side.receive(ApiKey.FETCH, version) for side in pair.sides]
+    pair.compare(f"FETCH v{version}", *answers, api=ApiKey.FETCH, version=version)
+
+
+@pytest.mark.parametrize("version", [7, LAST])
+def test_a_session_that_goes_on_meanwhile(pair: Pair, topic: str, version: int) -> None:
+    """The answer to the one that waited names the session, which has another epoch."""
+    pair.create_topic(topic)
+    everything = {topic: [at(0)]}
+    opened = fetching(version, everything, session=("s", FULL))
+    for side, answer in zip(pair.sides, pair.ask(ApiKey.FETCH, version, opened), strict=True):
+        side.session_ids["s"] = answer.session_id
+    waiting = fetching(version, {}, session=("s", 1), max_wait_ms=60_000)
+    for side in pair.sides:
+        side.send(ApiKey.FETCH, version, waiting)
+        assert not side.has_answer("main", 0.3)
+    pair.ask(ApiKey.FETCH, version, fetching(version, {}, session=("s", 2)), connection="own")
+    fill(pair, topic, 1, connection="own")
+    answers = [side.receive(ApiKey.FETCH, version) for side in pair.sides]
+    pair.compare(f"FETCH v{version}", *answers, api=ApiKey.FETCH, version=version)
 
 
 @pytest.mark.parametrize("version", [4, LAST])

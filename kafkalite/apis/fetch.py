@@ -5,9 +5,10 @@
   topic ids (KIP-516), v16 who leads instead (KIP-951); v15, v17 and v18 concern replicas only.
 - Size: all partitions together get the smaller of max_bytes and fetch.max.bytes. The first batch of
   the first partition that has one is returned whole, however large (KIP-74).
-- When: at once if there are min_bytes, an error, nothing to wait for; else when an append makes up
-  min_bytes, when a partition moves or vanishes, after max_wait_ms, or, then empty, as soon as the
-  client asks for something else on the connection (`kafkalite.answer.parked.fetch`).
+- When: at once if there are min_bytes, an error in reading, nothing to wait for (what is not there,
+  or may not be read, is not); else when an append makes up min_bytes, when a partition moves or
+  vanishes, after max_wait_ms, or, then empty, as soon as the client asks for something else on the
+  connection (`kafkalite.answer.parked.fetch`).
 - A session remembers which epoch its client believes in; when it goes on in a version that cannot
   tell of a divergence (before v12), the whole request is refused with UNSUPPORTED_VERSION.
 - Records are never null: no records is a length of 0 (librdkafka gives up on a null).
@@ -42,6 +43,7 @@ from kafkalite.requests.slices import (
     is_long,
     mapped,
     release,
+    release_dict,
 )
 from kafkalite.wire.api_codec import codec_of
 from kafkalite.wire.api_keys import FETCH_BY_ID_SINCE, ApiKey
@@ -151,9 +153,10 @@ async def _fetch_in_slices(
     except BaseException as error:
         close_records(responses)
         if isinstance(error, KafkaError):
-            return LargeResponse(_refused(context, request, error))
+            return LargeResponse(_refused(context, request, error, session_id=request[7]))
         raise
     await in_slices(release([responses, fetch.targets, *told]), context)
+    await in_slices(release_dict(reader.refused), context)
     return LargeResponse(row)
 
 
@@ -265,7 +268,7 @@ def _response(
         return _finished(services, context, fetch, topics, leaders)
     except KafkaError as error:
         close_records(responses)
-        return _refused(context, request, error)
+        return _refused(context, request, error, session_id=request[7])
 
 
 def _tell(
@@ -353,11 +356,11 @@ def _finished(
 
 
 def _refused(
-    context: RequestContext, request: FetchRequestRow, error: KafkaError
+    context: RequestContext, request: FetchRequestRow, error: KafkaError, session_id: int = 0
 ) -> FetchResponseRow:
     if error.code not in _OF_THE_REQUEST:
         wait_ms = 0 if context.wait_for is None else context.wait_for(at_once(_size(context, ())))
-        return wait_ms, ErrorCode.NONE if wait_ms else error.code, 0, (), ()
+        return wait_ms, ErrorCode.NONE if wait_ms else error.code, session_id, (), ()
     if context.api_version >= FETCH_BY_ID_SINCE:
         return 0, error.code, request[7], (), ()
     # For every partition in the request, as Kafka's getErrorResponse.

@@ -58,6 +58,7 @@ class FetchReader:
         "_waited",
         "has_errors",
         "must_respond",
+        "refused",
         "targets",
     )
 
@@ -88,6 +89,8 @@ class FetchReader:
             rack = ""
         self._rack = rack
         self._partitions: list[tuple[FetchTarget, Partition]] = []
+        # Targets that are not looked for again after a wait.
+        self.refused: dict[FetchTarget, PartitionDataRow] = {}
         # About the last `read`: whether a partition has an error, and whether it is to be sent at
         # once rather than after more came in.
         self.has_errors = False
@@ -140,7 +143,7 @@ class FetchReader:
 
     def end(self) -> None:
         """All targets are read."""
-        if self._found >= self._min_bytes or not self.targets:
+        if self._found >= self._min_bytes or not self._partitions:
             self.must_respond = True
 
     @property
@@ -222,19 +225,25 @@ class FetchReader:
     def _read_target(
         self, target: FetchTarget, max_bytes: int, minimum_one_batch: bool, waited: bool
     ) -> PartitionDataRow:
+        if waited and target in self.refused:
+            self.has_errors = True
+            return self.refused[target]
         try:
             partition = self._find(target)
         except KafkaError as error:
-            # That a topic is another one Kafka finds out later than that there is none; and what is
-            # found out when reading comes without a list of aborted transactions.
-            is_late = waited or error.code is ErrorCode.INCONSISTENT_TOPIC_ID
-            return self._failed(target, error, aborted_transactions=None if is_late else ())
+            # That a topic is another one Kafka finds out later than that there is none.
+            if waited or error.code is ErrorCode.INCONSISTENT_TOPIC_ID:
+                return self._failed(target, error)
+            # It reads, and waits for, the others.
+            self.has_errors = True
+            row = self.refused[target] = failed_partition(target.index, error.code, ())
+            return row
         if not self._has_level:  # Kafka notices only where there is something to read
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
         try:
             return self._read_partition(partition, target, max_bytes, minimum_one_batch)
         except KafkaError as error:
-            return self._failed(target, error, aborted_transactions=None)
+            return self._failed(target, error)
 
     def _read_partition(
         self, partition: Partition, target: FetchTarget, max_bytes: int, minimum_one_batch: bool
@@ -300,14 +309,11 @@ class FetchReader:
         ]
         return max(reached)[1] if reached else NO_REPLICA
 
-    def _failed(
-        self,
-        target: FetchTarget,
-        error: KafkaError,
-        aborted_transactions: Sequence[AbortedTransactionRow] | None,
-    ) -> PartitionDataRow:
+    def _failed(self, target: FetchTarget, error: KafkaError) -> PartitionDataRow:
+        """The response for an error found out when reading: without a list of aborted
+        transactions."""
         self.has_errors = self.must_respond = True
-        return failed_partition(target.index, error.code, aborted_transactions)
+        return failed_partition(target.index, error.code, None)
 
 
 def failed_partition(

@@ -166,6 +166,21 @@ async def test_who_waits_keeps_the_right_of_before(users: Users, version: int) -
     assert (refused.error_code, len(refused.records)) == (DENIED, 0)
 
 
+async def test_what_was_refused_stays_so_while_others_are_waited_for(users: Users) -> None:
+    root, alice = await users.user("root"), await users.user("alice")
+    request = wanted(await id_of_secret(root), 12, max_wait_ms=60_000, min_bytes=1)
+    request.topics.append(fetch.FetchTopic(topic="other", partitions=request.topics[0].partitions))
+    await root.ask(MetadataRequest(topics=[MetadataRequestTopic(name="other")]))  # creates it
+    await grant(users, allow(Operation.READ, ResourceType.TOPIC, "other"))
+    await alice.send(request, 12)
+    await trio.testing.wait_all_tasks_blocked(0.05)
+    await root.ask(produced("secret"), 9)
+    await root.ask(produced("other"), 9)
+    (secret,), (other,) = [topic.partitions for topic in (await alice.answer()).responses]
+    assert (secret.error_code, len(secret.records)) == (DENIED, 0)
+    assert (other.error_code, len(other.records) > 0) == (0, True)
+
+
 @pytest.mark.parametrize("version", [12, 17])
 async def test_a_client_that_says_it_is_a_replica_needs_the_cluster_s_action(
     users: Users, version: int
