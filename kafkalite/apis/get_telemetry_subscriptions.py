@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import briefly_or_in_slices
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import KafkaError
 from kafkalite.wire.messages.get_telemetry_subscriptions import (
@@ -27,12 +28,13 @@ _COMPRESSION: Final = (
 )
 
 
-def handle(
+async def handle(
     services: Services, context: RequestContext, request: GetTelemetrySubscriptionsRequest
 ) -> GetTelemetrySubscriptionsResponse:
     instances = services.telemetry.instances(context.node_id)
     try:
-        instance = instances.get(context, request.client_instance_id)
+        getting = instances.getting(context, request.client_instance_id)
+        instance = await briefly_or_in_slices(getting, context)
     except KafkaError as error:
         return GetTelemetrySubscriptionsResponse(error_code=error.code)
     return GetTelemetrySubscriptionsResponse(

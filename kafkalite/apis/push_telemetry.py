@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.slices import WaitingSteps, in_slices
+from kafkalite.requests.slices import WaitingSteps, briefly_or_in_slices, in_slices
 from kafkalite.telemetry.client_telemetry import is_installed
 from kafkalite.wire.compression import Compression, DecompressionError, decompress
 from kafkalite.wire.errors import ErrorCode, KafkaError
@@ -29,7 +29,8 @@ async def handle(
     services: Services, context: RequestContext, request: PushTelemetryRequest
 ) -> PushTelemetryResponse:
     try:
-        instance = services.telemetry.instances(context.node_id).push(context, request)
+        pushing = services.telemetry.instances(context.node_id).pushing(context, request)
+        instance = await briefly_or_in_slices(pushing, context)
     except KafkaError as error:
         return PushTelemetryResponse(error_code=error.code)
     instance.last_error = ErrorCode.NONE

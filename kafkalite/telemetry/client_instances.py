@@ -14,13 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid4
 
-from kafkalite.wire.checksum import crc32c
 from kafkalite.wire.compression import Compression
 from kafkalite.wire.errors import ErrorCode, KafkaError
 from kafkalite.wire.kafka_uuid import kafka_uuid
 
 if TYPE_CHECKING:
     from kafkalite.requests.context import ClientConnection, RequestContext
+    from kafkalite.requests.slices import WaitingSteps
     from kafkalite.telemetry.subscriptions import Subscriptions, Wanted
     from kafkalite.wire.messages.push_telemetry import PushTelemetryRequest
 
@@ -89,28 +89,31 @@ class ClientInstances:
         now_ms = self._now_ms()
         return sum(each.expires_at_ms > now_ms for each in self._instances.values())
 
-    def get(self, context: RequestContext, client_instance_id: UUID) -> ClientInstance:
+    def getting(
+        self, context: RequestContext, client_instance_id: UUID
+    ) -> WaitingSteps[ClientInstance]:
         """The instance that asks for its subscriptions; a new one if its id is zero.
 
         Raises KafkaError(THROTTLING_QUOTA_EXCEEDED).
         """
         if client_instance_id == _ZERO:
             client_instance_id = self._new_uuid()
+        instance = yield from self._hearing_of(context, client_instance_id)
         now_ms = self._now_ms()
-        instance = self._heard_of(context, client_instance_id, now_ms)
         if not instance.gets(now_ms) and instance.last_error not in _ASK_AGAIN:
             raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
         instance.last_error = ErrorCode.NONE
         return instance
 
-    def push(self, context: RequestContext, request: PushTelemetryRequest) -> ClientInstance:
+    def pushing(
+        self, context: RequestContext, request: PushTelemetryRequest
+    ) -> WaitingSteps[ClientInstance]:
         """The instance, whose push may be taken. Raises KafkaError."""
         if request.client_instance_id in _RESERVED:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
-        now_ms = self._now_ms()
-        instance = self._heard_of(context, request.client_instance_id, now_ms)
+        instance = yield from self._hearing_of(context, request.client_instance_id)
         try:
-            self._check(instance, request, now_ms)
+            self._check(instance, request, self._now_ms())
         except KafkaError as error:
             instance.last_error = error.code
             raise
@@ -130,29 +133,35 @@ class ClientInstances:
         if len(request.metrics) > self._max_bytes:
             raise KafkaError(ErrorCode.TELEMETRY_TOO_LARGE)
 
-    def _heard_of(
-        self, context: RequestContext, client_instance_id: UUID, now_ms: int
-    ) -> ClientInstance:
+    def _hearing_of(
+        self, context: RequestContext, client_instance_id: UUID
+    ) -> WaitingSteps[ClientInstance]:
+        now_ms = self._now_ms()
         instance = self._instances.get(client_instance_id)
         if instance is not None and instance.expires_at_ms <= now_ms:
             instance = None
         if instance is None or instance.wanted.version < self._subscriptions.version:
-            instance = self._begin(context, client_instance_id, instance)
+            attributes = (
+                _attributes(client_instance_id, context)
+                if instance is None
+                else instance.attributes
+            )
+            wanted = yield from self._subscriptions.finding_wanted(attributes)
+            instance = self._begin(context, client_instance_id, attributes, wanted)
         self._instances.move_to_end(client_instance_id)
         life_ms = max(_LEAST_LIFE_MS, _INTERVALS_OF_SILENCE * instance.wanted.interval_ms)
         instance.expires_at_ms = now_ms + life_ms
         return instance
 
     def _begin(
-        self, context: RequestContext, client_instance_id: UUID, before: ClientInstance | None
+        self,
+        context: RequestContext,
+        client_instance_id: UUID,
+        attributes: Mapping[str, str],
+        wanted: Wanted,
     ) -> ClientInstance:
         """A new instance, or one whose subscriptions have changed, which begins anew."""
-        attributes = (
-            _attributes(client_instance_id, context) if before is None else before.attributes
-        )
-        instance = ClientInstance(
-            client_instance_id, attributes, self._subscriptions.wanted_of(attributes)
-        )
+        instance = ClientInstance(client_instance_id, attributes, wanted)
         self._instances[client_instance_id] = instance
         while len(self._instances) > _MOST_INSTANCES:
             self._instances.popitem(last=False)
@@ -180,8 +189,7 @@ def _attributes(client_instance_id: UUID, context: RequestContext) -> dict[str, 
 
 
 def subscription_id(client_instance_id: UUID, wanted: Wanted) -> int:
-    """The CRC-32C of metrics and interval as Kafka writes them, xor Java's hash of the UUID."""
-    checksum = crc32c(f"[{', '.join(wanted.metrics)}]{wanted.interval_ms}".encode())
+    """The checksum of what is wanted, xor Java's hash of the UUID."""
     halves = client_instance_id.int >> 64 ^ client_instance_id.int & (1 << 64) - 1
-    value = (checksum ^ halves >> 32 ^ halves) & 0xFFFFFFFF
+    value = (wanted.checksum ^ halves >> 32 ^ halves) & 0xFFFFFFFF
     return value - (1 << 32) if value >> 31 else value

@@ -17,6 +17,7 @@ from kafkalite.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     IncrementalAlterConfigsRequest,
 )
+from tests.kafkalite.config_requests import SET, alter, resource
 
 NEW = UUID(int=0)
 TELEMETRY = {ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY}
@@ -107,3 +108,20 @@ async def test_the_second_question_comes_too_soon_unless_something_has_changed(c
 async def test_selectors(client, selector: str, matches: bool) -> None:
     await subscribe(client, "one", metrics="a", match=selector)
     assert (await get(client)).requested_metrics == (["a"] if matches else [])
+
+
+async def test_very_many_subscriptions_hold_nobody_up(client: Any) -> None:
+    """The watchdog of every test of the broker sees to it."""
+    for start in range(0, 500, 100):
+        await alter(
+            client,
+            *(
+                resource(
+                    CLIENT_METRICS_RESOURCE,
+                    f"s{number}",
+                    ("metrics", SET, ",".join(f"m{number}.{each}" for each in range(20))),
+                )
+                for number in range(start, start + 100)
+            ),
+        )
+    assert len((await get(client)).requested_metrics) == 500 * 20

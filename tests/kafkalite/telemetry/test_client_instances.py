@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from kafkalite.requests.context import RequestContext
+from kafkalite.requests.slices import Steps, at_once
 from kafkalite.telemetry import client_instances
 from kafkalite.telemetry.client_instances import ClientInstances, subscription_id
 from kafkalite.telemetry.subscriptions import Wanted
@@ -28,7 +29,8 @@ class FixedSubscriptions:
 
     version = 0
 
-    def wanted_of(self, attributes: object) -> Wanted:
+    def finding_wanted(self, attributes: object) -> Steps[Wanted]:
+        yield
         return Wanted(["*"], INTERVAL_MS, self.version)
 
 
@@ -67,18 +69,18 @@ class Node:
 
     def get(self, instance_id: UUID = ID, connection: Connection | None = None) -> ErrorCode:
         try:
-            self.instances.get(self.context(connection), instance_id)
+            at_once(self.instances.getting(self.context(connection), instance_id))
         except KafkaError as error:
             return error.code
         return ErrorCode.NONE
 
     def push(self, **fields: Any) -> ErrorCode:
-        known = subscription_id(ID, self.subscriptions.wanted_of({}))
+        known = subscription_id(ID, at_once(self.subscriptions.finding_wanted({})))
         request = PushTelemetryRequest(
             **({"client_instance_id": ID, "subscription_id": known} | fields)
         )
         try:
-            instance = self.instances.push(self.context(), request)
+            instance = at_once(self.instances.pushing(self.context(), request))
         except KafkaError as error:
             return error.code
         instance.last_error = ErrorCode.NONE
@@ -94,8 +96,8 @@ def node() -> Node:
 
 
 def test_a_new_client_gets_an_id(node: Node) -> None:
-    first = node.instances.get(node.context(), NEW)
-    second = node.instances.get(node.context(), NEW)
+    first = at_once(node.instances.getting(node.context(), NEW))
+    second = at_once(node.instances.getting(node.context(), NEW))
     assert NEW not in {first.client_instance_id, second.client_instance_id}
     assert first.client_instance_id != second.client_instance_id
     assert first.attributes["client_id"] == "c"

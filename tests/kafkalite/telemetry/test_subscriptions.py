@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from kafkalite.cluster.image import MetadataImage
+from kafkalite.requests.slices import at_once
 from kafkalite.telemetry.client_instances import subscription_id
 from kafkalite.telemetry.subscriptions import Subscriptions, Wanted
 from kafkalite.wire.api_keys import CLIENT_METRICS_RESOURCE, TOPIC_RESOURCE
@@ -50,7 +51,7 @@ class Cluster:
 
     @property
     def wanted(self) -> Wanted:
-        return self.subscriptions.wanted_of(CLIENT)
+        return at_once(self.subscriptions.finding_wanted(CLIENT))
 
 
 @pytest.fixture
@@ -75,6 +76,33 @@ def test_those_that_match_are_put_together(cluster: Cluster) -> None:
 def test_no_client_pushes_more_rarely_than_by_default(cluster: Cluster) -> None:
     cluster.set("one", metrics="a", interval_ms="3600000")
     assert cluster.wanted.interval_ms == 300_000
+
+
+def test_clients_that_are_asked_for_the_same_share_it(cluster: Cluster) -> None:
+    cluster.set("one", metrics="a", match="client_id=c.*")
+    cluster.set("two", metrics="b", match="client_id=d")
+
+    def wanted(client_id: str) -> Wanted:
+        return at_once(cluster.subscriptions.finding_wanted(CLIENT | {"client_id": client_id}))
+
+    first = wanted("c1")
+    assert wanted("c2") is first
+    assert wanted("d").metrics == ["b"]
+    for number in range(20):
+        cluster.set(f"s{number}", metrics="c", match=f"client_id=e{number}")
+    assert first.version < wanted("c1").version
+    for number in range(20):
+        assert wanted(f"e{number}").metrics == ["c"]
+    assert len(cluster.subscriptions._wanted) <= 16
+
+
+def test_what_changes_while_it_is_looked_for_is_not_kept(cluster: Cluster) -> None:
+    cluster.set("one", metrics="a")
+    looking = cluster.subscriptions.finding_wanted(CLIENT)
+    next(looking)
+    cluster.set("one", metrics="b")
+    assert at_once(looking).version < cluster.wanted.version
+    assert cluster.wanted.metrics == ["b"]
 
 
 def test_all_metrics_stand_for_the_others(cluster: Cluster) -> None:
