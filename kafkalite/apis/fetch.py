@@ -29,14 +29,14 @@ from kafkalite.replica.fetch_sessions import REPLICA_STATE_SINCE, FetchContext
 from kafkalite.replica.fetch_target import FetchTarget, PartitionResponse, PartitionResponses
 from kafkalite.replica.partition import LEADER_CHANGED
 from kafkalite.requests.context import RequestContext
-from kafkalite.requests.disk_threads import read_off_loop
-from kafkalite.requests.full_collections import without_full_collections
+from kafkalite.requests.disk_threads import off_loop, read_off_loop
 from kafkalite.requests.long_waits import wait_in_slices
 from kafkalite.requests.purgatory import WakeReason
 from kafkalite.requests.slices import (
     AT_ONCE,
     COUNTED_FROM_BYTES,
     Steps,
+    WaitingSteps,
     at_once,
     cut,
     in_slices,
@@ -164,13 +164,15 @@ async def _read_in_slices(
     context: RequestContext, reader: FetchReader, *, waited: bool = False, empty: bool = False
 ) -> PartitionResponses:
     responses: PartitionResponses = []
+
+    def reading() -> WaitingSteps[None]:
+        for some in cut(reader.targets):
+            responses.extend((yield from off_loop(partial(reader.read_some, some))))
+            yield None
+
     reader.begin(waited=waited, empty=empty)
     try:
-        with without_full_collections:
-            for some in cut(reader.targets):
-                read = partial(reader.read_some, some)
-                responses += await read_off_loop(read, context.connection.move_to_task)
-                await context.connection.yield_turn()
+        await in_slices(reading(), context)
     except BaseException:
         close_records(responses)
         raise
