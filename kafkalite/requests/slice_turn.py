@@ -1,7 +1,7 @@
 """Tasks with long work take their slices in turn, first come first served.
 
-There is one slice between two turns of the loop. So others wait for one, however many requests are
-long.
+There is one slice between two turns of the loop, and about as much time for the beginnings of work,
+which may be all of it. So others wait for these alone, however many requests are long.
 """
 
 from __future__ import annotations
@@ -32,6 +32,19 @@ class SliceTurn:
 
     def __init__(self) -> None:
         self._lock = trio.StrictFIFOLock()
+        # Work may be begun until then; None once the loop has had its turn.
+        self._begun_until: float | None = None
+
+    def may_begin(self, now: float, seconds: float) -> bool:
+        """True if a task may do a little without its turn: for so long between two turns of the
+        loop."""
+        if self._begun_until is None:
+            self._begun_until = now + seconds
+            trio.lowlevel.current_trio_token().run_sync_soon(self._let_begin)
+        return now < self._begun_until
+
+    def _let_begin(self) -> None:
+        self._begun_until = None
 
     async def take(self) -> None:
         """Wait until no other task has it. It costs nothing where none does."""

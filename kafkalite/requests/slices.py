@@ -216,21 +216,22 @@ async def large_response(steps: WaitingSteps[Any], context: RequestContext) -> L
 async def in_slices_of_task(steps: WaitingSteps[T]) -> T:
     """The result of work that may be long. After long work, others have their turn once more.
 
-    Brief work is done at once. With longer work a task waits for its turn (slice_turn.py).
+    Brief work is done at once, unless many begin together. With longer work a task waits for its
+    turn (slice_turn.py).
     """
+    if undivided.is_on:
+        return at_once(steps)
+    turn = slice_turn()
+    wait = None
     with without_full_collections:
-        try:
-            wait = _slice(steps, _BRIEF_SECONDS)
-        except StopIteration as done:
-            value: T = done.value
-            return value
-        if undivided.is_on:
-            if wait is not None:
-                wait()
-            return at_once(steps)
-        if wait is None:
-            await trio.lowlevel.checkpoint()
-        turn = slice_turn()
+        if turn.may_begin(monotonic(), SLICE_SECONDS):
+            try:
+                wait = _slice(steps, _BRIEF_SECONDS)
+            except StopIteration as done:
+                value: T = done.value
+                return value
+            if wait is None:
+                await trio.lowlevel.checkpoint()
         while True:
             if wait is not None:
                 await in_disk_thread(wait)

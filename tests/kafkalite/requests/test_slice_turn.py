@@ -53,11 +53,37 @@ async def test_one_slice_in_a_round_however_many_tasks_have_long_work(
     trio.lowlevel.remove_instrument(rounds)
     assert sorted(results) == list("abcde")
     busy = [steps for steps in rounds.steps if steps]
-    assert busy[0] == 5  # the first millisecond of each
+    assert busy[0] == 4  # two begin within 3 ms, and there is a slice
     assert max(busy[1:]) == 2
-    first_come = taken[5:15:2]
+    first_come = taken[4:14:2]
     assert sorted(first_come) == list("abcde")
-    assert taken[15:25:2] == first_come
+    assert taken[14:24:2] == first_come
+
+
+async def test_many_tasks_that_begin_together_hold_nobody_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each has brief work. It is begun anew in every round."""
+    now = 0.0
+    monkeypatch.setattr(slices, "monotonic", lambda: now)
+    taken: list[str] = []
+
+    def steps() -> WaitingSteps[None]:
+        nonlocal now
+        now += 0.001
+        taken.append("step")
+        yield None
+
+    rounds = Rounds(taken)
+    trio.lowlevel.add_instrument(rounds)
+    for _ in range(2):
+        async with trio.open_nursery() as nursery:
+            for _ in range(20):
+                nursery.start_soon(in_slices_of_task, steps())
+        assert len(taken) % 20 == 0
+    trio.lowlevel.remove_instrument(rounds)
+    assert max(rounds.steps) == 4
+    assert rounds.steps.count(4) == 2
 
 
 async def test_it_is_handed_over_to_who_has_waited_longest() -> None:
