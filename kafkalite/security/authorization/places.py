@@ -79,21 +79,39 @@ def _among_refused(
     mirror: Mirror, elements: Sequence[Any], answered: Sequence[Any], denied: dict[int, Any]
 ) -> Steps[list[Any]]:
     """The answers with those that are denied. The handler has put what it refused first."""
-    places: dict[Any, int] = {}
+    places: dict[Any, list[int]] = {}
     for index, element in enumerate(elements):
-        places.setdefault(_name_or_id(element), index)
+        places.setdefault(_name_or_id(element), []).append(index)
         yield
     refused: list[tuple[int, Any]] = []
     for answer in answered:
         if not _is_unknown(mirror, answer):
             break
-        refused.append((places[_name_or_id(answer)], answer))
+        place = yield from _first_refused(mirror, elements, places[_name_or_id(answer)], answer)
+        refused.append((place, answer))
         yield
     merged: list[Any] = []
     for _, answer in merge(denied.items(), refused, key=itemgetter(0)):
         merged.append(answer)
         yield
     return [*merged, *answered[len(refused) :]]
+
+
+def _first_refused(
+    mirror: Mirror, elements: Sequence[Any], places: list[int], answer: Any
+) -> Steps[int]:
+    """The place of the element whose partition is the first that the answer refuses. A topic may be
+    named at several `places`."""
+    assert mirror.inner is not None
+    outcomes = getattr(answer, mirror.inner.answered)
+    if outcomes and len(places) > 1:
+        index = outcomes[0].partition_index
+        for place in places:
+            partitions = getattr(elements[place], mirror.inner.asked)
+            if any(partition.partition_index == index for partition in partitions):
+                return place
+            yield
+    return places[0]
 
 
 def _name_or_id(topic: Any) -> Any:

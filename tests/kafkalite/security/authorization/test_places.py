@@ -39,6 +39,23 @@ def test_what_is_named_twice_is_answered_once_if_any_is_refused() -> None:
     ] == [("a", [(0, 29), (1, 29)]), ("b", [(0, 0), (1, 0), (0, 0)])]
 
 
+def test_a_topic_that_is_named_again_comes_where_a_partition_of_it_is_unknown() -> None:
+    rule = Each(need(Operation.READ, ResourceType.TOPIC), named("name"), Place.AMONG_REFUSED)
+    topics = [
+        DeletedTopic(name=name, partitions=[DeletedPartition(partition_index=index)])
+        for name, index in (("there", 0), ("denied", 0), ("there", 7), ("denied 2", 0))
+    ]
+    request = OffsetDeleteRequest(group_id="g", topics=topics)
+    granted = acl("there", Operation.READ)
+    verdict = at_once(rule(asked(ApiKey.OFFSET_DELETE, request, granted, version=0)))
+    unknown = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    outcomes = [PartitionAnswer(7, unknown), PartitionAnswer(0)]
+    response = OffsetDeleteResponse(topics=[TopicAnswer(name="there", partitions=outcomes)])
+    assert verdict.finish is not None
+    finished = at_once(verdict.finish(response))
+    assert [each.name for each in finished.topics] == ["denied", "there", "denied 2"]
+
+
 def test_the_denied_and_the_unknown_come_in_the_order_of_the_request() -> None:
     rule = Each(need(Operation.READ, ResourceType.TOPIC), named("name"), Place.AMONG_REFUSED)
     names = ["there", "missing", "denied", "half", "denied 2", "missing 2"]
