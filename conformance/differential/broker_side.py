@@ -31,8 +31,7 @@ from kafkalite.wire.messages.describe_client_quotas import (
 from kafkalite.wire.messages.metadata import MetadataRequest, MetadataRequestTopic
 
 CLIENT_ID = "referee"
-# Apache Kafka takes its time on a busy machine.
-SECONDS = 60.0
+SECONDS = 20.0
 
 _NODE = re.compile(r"@(\d+)$")
 
